@@ -1,0 +1,115 @@
+/**
+ * What can go wrong, as stable codes. docs/errors.md has a section for each.
+ */
+export type ErrorCode =
+  /** The URL can't name a Tesseract server. */
+  | "INVALID_URL"
+  /** An argument or option is wrong, whatever the server. */
+  | "INVALID_ARGUMENT"
+  /** A dtype that Tesseracts don't have, such as bfloat16. */
+  | "UNSUPPORTED_DTYPE"
+  /** An array's shape, dtype and data don't fit together. */
+  | "INVALID_ARRAY"
+  /** A tree holds something that can't be sent: a function, a cycle, a NaN outside an array. */
+  | "INVALID_TREE"
+  /** No connection to the server could be made. */
+  | "CONNECTION_FAILED"
+  /** The connection ended before the answer was complete; the endpoint may have run. */
+  | "CONNECTION_LOST"
+  /** The call took longer than its `timeout`. */
+  | "TIMEOUT"
+  /** The call's `signal` was aborted. */
+  | "ABORTED"
+  /** The Tesseract was closed. */
+  | "CLOSED"
+  /** The Tesseract doesn't have this endpoint. */
+  | "ENDPOINT_NOT_FOUND"
+  /** The server refused the request's content (HTTP 422); `issues` has each place. */
+  | "VALIDATION_FAILED"
+  /** The server can't produce the requested encoding (HTTP 406, or known before the call). */
+  | "ENCODING_UNAVAILABLE"
+  /** The runtime is too old to be asked for this. */
+  | "RUNTIME_TOO_OLD"
+  /** The server answered with another error; `status` and `body` have it. */
+  | "SERVER_ERROR"
+  /** The answer isn't what a Tesseract sends: no JSON, cut short, an HTML page. */
+  | "MALFORMED_RESPONSE"
+  /** The answer is larger than `maxResponseBytes`. */
+  | "RESPONSE_TOO_LARGE"
+  /** An encoded array is damaged: bad base64, a short buffer, a broken LZ4 frame. */
+  | "DECODE_FAILED"
+  /** A file reference leaves the directory it is confined to. */
+  | "PATH_ESCAPE"
+  /** A file of a `binref` array can't be read or written. */
+  | "FILE_ERROR"
+  /** No transport that was passed in carries this encoding. */
+  | "TRANSPORT_MISSING"
+  /** The transport can't be used by this process. */
+  | "TRANSPORT_UNUSABLE"
+  /** `TESSERACT_FORBID_DEVICE_HOST_COPY` forbids an implicit copy of a GPU array to the host. */
+  | "HOST_COPY_FORBIDDEN"
+  /** The regression test that `test()` ran found a difference. */
+  | "REGRESSION_FAILED"
+  /** The regression test that `test()` asked for couldn't be run. */
+  | "REGRESSION_ERROR"
+  /** This platform can't do it: a big-endian host, files in a browser. */
+  | "UNSUPPORTED_PLATFORM";
+
+/** One place at which a server's validation refused a request (an item of FastAPI's `detail`). */
+export interface ValidationIssue {
+  /** From the body's root down, as the server gave it: `["body", "inputs", "x"]`. */
+  readonly path: readonly (string | number)[];
+  /** The kind of the fault, such as `array_non_numeric` or `extra_forbidden`. */
+  readonly type: string;
+  readonly message: string;
+  /** What was found there, if the server repeats it. */
+  readonly input?: unknown;
+  /** The values that the message was made from, if the server gives them. */
+  readonly context?: unknown;
+}
+
+export interface ErrorDetails {
+  /** What to do next. */
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+  /** The HTTP status, where an answer caused the error. */
+  readonly status?: number | undefined;
+  /** The beginning of the answer's body, where an answer caused the error. */
+  readonly body?: string | undefined;
+  readonly issues?: readonly ValidationIssue[] | undefined;
+}
+
+/**
+ * The one error class of this project. `code` is stable and documented in docs/errors.md; `message` says what
+ * happened and to what, `hint` what to do next, `cause` keeps the rest.
+ *
+ * @example
+ * try {
+ *   await tess.apply({ x });
+ * } catch (error) {
+ *   if (error instanceof TesseractError && error.code === "VALIDATION_FAILED") console.error(error.issues);
+ * }
+ */
+export class TesseractError extends Error {
+  override readonly name = "TesseractError";
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly status: number | undefined;
+  readonly body: string | undefined;
+  readonly issues: readonly ValidationIssue[];
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.hint = details.hint;
+    this.status = details.status;
+    this.body = details.body;
+    this.issues = details.issues ?? [];
+  }
+}
+
+/** Something the caller should know that doesn't stop the call. */
+export interface TesseractWarning {
+  readonly code: "COMPRESSION_NOT_ADVERTISED";
+  readonly message: string;
+}

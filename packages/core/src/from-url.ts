@@ -1,0 +1,124 @@
+/** Connects to a Tesseract that is being served. */
+import type { ArrayAdapter } from "./adapters/adapter.js";
+import { builtinAdapters } from "./adapters/index.js";
+import { Connection } from "./connection.js";
+import type { RequestedEncoding } from "./encoding.js";
+import { TesseractError, type TesseractWarning } from "./errors.js";
+import { Tesseract } from "./tesseract.js";
+import type { Transports } from "./transport.js";
+import { TransportSet } from "./transport-set.js";
+import type { TesseractTypes, Untyped } from "./tree.js";
+
+export interface FromUrlOptions extends RequestedEncoding {
+  /** How arrays may cross, in order of preference. At least one must carry arrays in the host's memory. */
+  readonly transports: Transports;
+  /** Milliseconds that each call may take, and the connecting; a call's own `timeout` wins. Without it, no limit. */
+  readonly timeout?: number;
+  /** Ends the connecting early. */
+  readonly signal?: AbortSignal;
+  /** Sent with every request, such as `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A path that a reverse proxy serves the Tesseract under, such as `/heat`. */
+  readonly basePath?: string;
+  /** How many calls may be on their way at once; more wait. 128 if left out. Browsers have limits of their own. */
+  readonly connections?: number;
+  /** The largest answer that is read. 8 GiB if left out. */
+  readonly maxResponseBytes?: number;
+  /** Recognize the arrays of further libraries. */
+  readonly adapters?: readonly ArrayAdapter[];
+  /** Told what doesn't stop a call, once for each kind. Written to the console if left out. */
+  readonly onWarning?: (warning: TesseractWarning) => void;
+}
+
+const DEFAULT_CONNECTIONS = 128;
+const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 33;
+
+/**
+ * Connects to a Tesseract at a URL such as `http://localhost:8000`, and asks what it offers.
+ *
+ * The first of the transports that carries arrays in the host's memory and that the server offers is used for both
+ * directions, unless `outputFormat` names another. The caller owns the result and closes it.
+ *
+ * @throws TesseractError INVALID_URL, INVALID_ARGUMENT, CONNECTION_FAILED, CONNECTION_LOST, TIMEOUT, ABORTED,
+ *   MALFORMED_RESPONSE, ENDPOINT_NOT_FOUND, SERVER_ERROR, ENCODING_UNAVAILABLE, TRANSPORT_MISSING, RUNTIME_TOO_OLD
+ *
+ * @example
+ * await using heat = await fromUrl("http://localhost:8000", { transports: [host()] });
+ * const { temperature } = await heat.apply({ source: new Float64Array(100), steps: 50 });
+ */
+export async function fromUrl<T extends TesseractTypes = Untyped>(
+  url: string | URL,
+  options: FromUrlOptions,
+): Promise<Tesseract<T>> {
+  const { outputFormat, gpuTransport, compression } = options;
+  const connection = await Connection.open(
+    {
+      origin: originOf(String(url)),
+      basePath: checkBasePath(options.basePath ?? ""),
+      transports: new TransportSet(options.transports),
+      adapters: [...builtinAdapters, ...(options.adapters ?? [])],
+      headers: lowerCased(options.headers ?? {}),
+      connections: options.connections ?? DEFAULT_CONNECTIONS,
+      timeout: options.timeout,
+      maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
+      warn: options.onWarning ?? (({ message }) => console.warn(message)),
+    },
+    { signal: options.signal, timeout: options.timeout },
+  );
+  const requested: RequestedEncoding = { outputFormat, gpuTransport, compression };
+  try {
+    connection.checkEncoding(requested);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+  return new Tesseract<T>(connection, requested);
+}
+
+function originOf(url: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) {
+    throw invalidUrl(url, "has no scheme", `Did you mean "http://${url}"?`);
+  }
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch (error) {
+    throw new TesseractError("INVALID_URL", `"${url}" is no URL`, {
+      cause: error,
+      hint: 'Give one such as "http://localhost:8000".',
+    });
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
+    throw invalidUrl(url, `has the scheme "${parsed.protocol}"`, "A Tesseract is served by http: or https:.");
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw invalidUrl(
+      parsed.origin,
+      "was given with a user name or password",
+      "Pass { headers: { authorization: … } } instead.",
+    );
+  }
+  if (parsed.pathname !== "/" || parsed.search !== "" || parsed.hash !== "") {
+    const rest = parsed.pathname + parsed.search + parsed.hash;
+    throw invalidUrl(
+      url,
+      `goes on after the server's name with "${rest}"`,
+      `Give "${parsed.origin}". If a proxy serves the Tesseract under a path, pass { basePath: "${parsed.pathname}" }.`,
+    );
+  }
+  return parsed.origin;
+}
+
+function checkBasePath(basePath: string): string {
+  const trimmed = basePath.replace(/\/+$/, "");
+  if (trimmed === "" || /^\/[^?#\s]*$/.test(trimmed)) return trimmed;
+  throw new TesseractError("INVALID_ARGUMENT", `basePath "${basePath}" is no path`, {
+    hint: 'Give one such as "/heat".',
+  });
+}
+
+const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+const invalidUrl = (url: string, problem: string, hint: string): TesseractError =>
+  new TesseractError("INVALID_URL", `The URL "${url}" ${problem}`, { hint });

@@ -1,0 +1,84 @@
+/** HTTP by the platform's `fetch`, in browsers and other runtimes. */
+import { TesseractError } from "../errors.js";
+import type { HttpClient, HttpClientOptions, HttpRequest, RequestBody } from "./http-client.js";
+
+export function createHttpClient({ origin }: HttpClientOptions): HttpClient {
+  const closing = new AbortController();
+  return {
+    async send(request) {
+      if (closing.signal.aborted) throw closing.signal.reason;
+      const ended = new AbortController();
+      const forward = (event: Event): void => ended.abort((event.target as AbortSignal).reason);
+      const signals = [request.signal, closing.signal];
+      for (const signal of signals) {
+        if (signal.aborted) throw signal.reason;
+        signal.addEventListener("abort", forward);
+      }
+      try {
+        await exchange(origin, request, ended.signal);
+      } finally {
+        for (const signal of signals) signal.removeEventListener("abort", forward);
+      }
+    },
+    async close() {
+      closing.abort(new TesseractError("CLOSED", "This Tesseract was closed"));
+    },
+  };
+}
+
+async function exchange(origin: string, request: HttpRequest, signal: AbortSignal): Promise<void> {
+  const body = request.body === undefined ? null : await collect(request.body);
+  const response = await fetch(origin + request.path, {
+    method: request.method,
+    headers: request.headers,
+    body,
+    signal,
+    cache: "no-store",
+    redirect: "manual",
+  }).catch((error: unknown) => {
+    if (signal.aborted) throw signal.reason;
+    throw new TesseractError("CONNECTION_FAILED", `No connection to ${origin}: ${String(error)}`, {
+      cause: error,
+      hint: "Is the Tesseract being served there? From a page, does the server allow the page's origin (CORS)?",
+    });
+  });
+  const sink = request.respond({
+    status: response.status,
+    header: (name) => response.headers.get(name) ?? undefined,
+  });
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        if (signal.aborted) throw signal.reason;
+        throw new TesseractError(
+          "CONNECTION_LOST",
+          `The server at ${origin} ended the connection in the middle of its answer`,
+          {
+            cause: error,
+            hint: "The endpoint may have run. See the server's log for whether it died.",
+          },
+        );
+      });
+      if (done) return;
+      sink.write(value);
+    }
+  } catch (error) {
+    // The reason given is what the caller learns; that the cancelled stream may report one more error adds nothing.
+    reader.cancel(error).catch(() => {});
+    throw error;
+  }
+}
+
+/** `fetch` can't stream a request over HTTP/1.1; a Blob of pieces is at least never one string. */
+async function collect(body: RequestBody): Promise<Blob> {
+  if (body.bytes !== undefined) return new Blob([owned(body.bytes)]);
+  const parts: Blob[] = [];
+  for await (const chunk of body.chunks()) parts.push(new Blob([owned(chunk)]));
+  return new Blob(parts);
+}
+
+/** Blob takes no views of shared memory. */
+const owned = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
+  bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);

@@ -1,0 +1,80 @@
+/** A string of a JSON text, put together from pieces as they arrive. */
+import { JsonSyntaxError } from "./syntax-error.js";
+
+/** V8's longest string has 2^29 - 24 characters (other engines allow no less). */
+const LONGEST_STRING = 2 ** 29 - 24;
+
+/** Takes the unescaped pieces of a string: bytes of UTF-8 as they stand, and characters that were escaped. */
+export interface StringSink {
+  write(bytes: Uint8Array): void;
+  /** UTF-16 code units, where a `\u` escape may be half of a pair. */
+  escape(text: string): void;
+  end(): unknown;
+}
+
+export class StringCollector implements StringSink {
+  private readonly decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  private text = "";
+  /** Whether the last bytes may have ended within a character. */
+  private open = false;
+
+  constructor(private readonly offset: number) {}
+
+  write(bytes: Uint8Array): void {
+    if (bytes.some((byte) => byte < 0x20)) throw new JsonSyntaxError("A string has a control character", this.offset);
+    this.append(() => this.decoder.decode(bytes, { stream: true }));
+    this.open = true;
+  }
+
+  escape(text: string): void {
+    this.flush();
+    this.append(() => text);
+  }
+
+  end(): string {
+    this.flush();
+    return this.text;
+  }
+
+  private flush(): void {
+    if (this.open) this.append(() => this.decoder.decode());
+    this.open = false;
+  }
+
+  private append(piece: () => string): void {
+    let text: string;
+    try {
+      text = piece();
+    } catch {
+      throw new JsonSyntaxError("A string isn't UTF-8", this.offset);
+    }
+    if (this.text.length + text.length > LONGEST_STRING) {
+      throw new JsonSyntaxError("A string is longer than JavaScript can hold", this.offset);
+    }
+    this.text += text;
+  }
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A short string that stands whole in `bytes`, without escapes. */
+export function shortString(bytes: Uint8Array, start: number, end: number, offset: number): string {
+  if (end - start <= 48) {
+    let text = "";
+    for (let i = start; i < end; i++) {
+      const byte = bytes[i] as number;
+      if (byte >= 0x80) return utf8(bytes.subarray(start, end), offset);
+      text += String.fromCharCode(byte);
+    }
+    return text;
+  }
+  return utf8(bytes.subarray(start, end), offset);
+}
+
+function utf8(bytes: Uint8Array, offset: number): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new JsonSyntaxError("A string isn't UTF-8", offset);
+  }
+}

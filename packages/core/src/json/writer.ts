@@ -1,0 +1,116 @@
+/** Writes a tree as JSON into a request body whose large parts are made while it is sent. */
+import { TesseractError } from "../errors.js";
+import type { RequestBody } from "../http/http-client.js";
+import type { TextSource } from "../transport.js";
+
+/** Bodies up to this many bytes are built at once; sending one buffer costs less than sending pieces. */
+const SMALL_BODY = 1 << 18;
+const encoder = new TextEncoder();
+
+/** Nesting beyond this is taken for a mistake; the reference's JSON reader has a limit of its own. */
+export const MAX_DEPTH = 256;
+
+export const isTextSource = (value: unknown): value is TextSource =>
+  typeof value === "object" &&
+  value !== null &&
+  "chunks" in value &&
+  typeof value.chunks === "function" &&
+  "as" in value;
+
+/** A tree's JSON: pieces of text, and sources of text. */
+export class JsonBody implements RequestBody {
+  readonly byteLength: number | undefined;
+  readonly bytes?: Uint8Array;
+
+  private constructor(private readonly parts: readonly (Uint8Array | TextSource)[]) {
+    this.byteLength = parts.reduce<number | undefined>(
+      (sum, part) => (sum === undefined || part.byteLength === undefined ? undefined : sum + part.byteLength),
+      0,
+    );
+    const bytes = smallBody(parts, this.byteLength);
+    if (bytes !== undefined) this.bytes = bytes;
+  }
+
+  /**
+   * @param tree plain objects, lists, strings, finite numbers, bigints (written as whole numbers), booleans, nulls, and
+   *   {@link TextSource}s; undefined members are left out
+   * @throws TesseractError INVALID_TREE
+   */
+  static of(tree: unknown): JsonBody {
+    const parts: (Uint8Array | TextSource)[] = [];
+    let text = "";
+    const flush = (): void => {
+      if (text !== "") parts.push(encoder.encode(text));
+      text = "";
+    };
+    const write = (value: unknown): void => {
+      if (isTextSource(value)) {
+        if (value.as === "string") text += '"';
+        flush();
+        parts.push(value);
+        if (value.as === "string") text += '"';
+      } else if (Array.isArray(value)) {
+        text += "[";
+        value.forEach((item, index) => {
+          if (index > 0) text += ",";
+          write(item);
+        });
+        text += "]";
+      } else if (typeof value === "object" && value !== null) {
+        text += "{";
+        let first = true;
+        for (const [key, member] of Object.entries(value)) {
+          if (member === undefined) continue;
+          text += `${first ? "" : ","}${JSON.stringify(key)}:`;
+          first = false;
+          write(member);
+        }
+        text += "}";
+      } else {
+        text += scalar(value);
+      }
+    };
+    write(tree);
+    flush();
+    return new JsonBody(parts);
+  }
+
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    for (const part of this.parts) {
+      if (part instanceof Uint8Array) yield part;
+      else yield* part.chunks();
+    }
+  }
+}
+
+function scalar(value: unknown): string {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return Object.is(value, -0) ? "-0.0" : String(value);
+    throw new TesseractError("INVALID_TREE", `JSON has no ${value}`, {
+      hint: `Send it as an array: hostArray(${value}).`,
+    });
+  }
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return JSON.stringify(value);
+  throw new TesseractError("INVALID_TREE", `A ${typeof value} can't be sent`);
+}
+
+/** The whole body, if it is short and can be had without waiting. */
+function smallBody(
+  parts: readonly (Uint8Array | TextSource)[],
+  byteLength: number | undefined,
+): Uint8Array | undefined {
+  if (byteLength === undefined || byteLength > SMALL_BODY) return undefined;
+  const bytes = new Uint8Array(byteLength);
+  let offset = 0;
+  for (const part of parts) {
+    const chunks = part instanceof Uint8Array ? [part] : part.chunks();
+    if (!(Symbol.iterator in chunks)) return undefined;
+    for (const chunk of chunks) {
+      if (offset + chunk.length > byteLength) return undefined;
+      bytes.set(chunk, offset);
+      offset += chunk.length;
+    }
+  }
+  return offset === byteLength ? bytes : undefined;
+}

@@ -1,0 +1,76 @@
+/** Makes a request's body of a tree: the arrays by their transports, the rest as JSON. */
+import type { ArrayAdapter } from "../adapters/adapter.js";
+import type { CudaArray } from "../arrays/cuda-array.js";
+import { JsonBody } from "../json/writer.js";
+import type { Compression, DeviceTransport, EncodedArray, EncodedMessage, HostTransport, Lease } from "../transport.js";
+import { type FoundArray, mapArrays } from "./leaves.js";
+
+export interface EncodingPlan {
+  /** Carries arrays in the host's memory. */
+  readonly host: HostTransport;
+  /** Carries GPU arrays; without it they go through the host. */
+  readonly device?: DeviceTransport | undefined;
+  readonly compression: Compression;
+  readonly adapters: readonly ArrayAdapter[];
+  readonly signal: AbortSignal;
+}
+
+export interface EncodedRequest {
+  readonly body: JsonBody;
+  /** Released when the server has read the request, or never will. */
+  readonly lease: Lease;
+}
+
+/** Stands in the tree for an array until its transport has encoded it. */
+type Placeholder = { -readonly [K in keyof EncodedArray]?: EncodedArray[K] };
+
+/** @throws TesseractError; then nothing is left behind */
+export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<EncodedRequest> {
+  const onHost: { readonly array: FoundArray; readonly place: Placeholder }[] = [];
+  const onDevice: { readonly array: CudaArray; readonly place: Placeholder }[] = [];
+  const filled = mapArrays(tree, plan.adapters, (array) => {
+    const place: Placeholder = {};
+    if (array.cuda !== undefined && plan.device !== undefined) onDevice.push({ array: array.cuda, place });
+    else onHost.push({ array, place });
+    return place;
+  });
+
+  const context = { compression: plan.compression, signal: plan.signal };
+  const leases: Lease[] = [];
+  const lease: Lease = {
+    async release() {
+      await Promise.all(leases.splice(0).map((owned) => owned.release()));
+    },
+  };
+  const fill = ({ arrays, lease: owned }: EncodedMessage, places: readonly { readonly place: Placeholder }[]): void => {
+    if (owned !== undefined) leases.push(owned);
+    places.forEach(({ place }, index) => {
+      Object.assign(place, arrays[index]);
+    });
+  };
+  try {
+    if (onDevice.length > 0 && plan.device !== undefined) {
+      fill(
+        await plan.device.encode(
+          onDevice.map(({ array }) => array),
+          context,
+        ),
+        onDevice,
+      );
+    }
+    if (onHost.length > 0) {
+      // One after the other: each may be a copy from a device, and their peak memory would add up.
+      const arrays = [];
+      for (const { array } of onHost) arrays.push(await array.host());
+      fill(await plan.host.encode(arrays, context), onHost);
+    }
+    return { body: JsonBody.of(filled), lease };
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+}
+
+/** A tree with each array replaced by its shape and dtype, as `abstract_eval` takes it. */
+export const toAbstract = (tree: unknown, adapters: readonly ArrayAdapter[]): unknown =>
+  mapArrays(tree, adapters, ({ shape, dtype }) => ({ shape, dtype }));

@@ -1,0 +1,133 @@
+/**
+ * The plugin interface: how arrays cross between a client and a Tesseract. A transport written by a user has exactly
+ * the powers of this project's own.
+ *
+ * It deals in messages, not in single arrays: `encode` and `decode` get all the arrays of one message that fall to
+ * the transport, so that it can wait for a device once, and one lease owns whatever must stay alive until the other
+ * side is done.
+ */
+import type { CudaArray } from "./arrays/cuda-array.js";
+import type { DType } from "./arrays/dtype.js";
+import type { HostArray } from "./arrays/host-array.js";
+
+export type Compression = "none" | "lz4";
+
+/** An array as it stands in a message. The names are those on the wire. */
+export interface EncodedArray {
+  readonly object_type?: "array";
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  readonly data: EncodedData;
+}
+
+export interface EncodedData {
+  /** The name of the transport. */
+  readonly encoding: string;
+  /**
+   * When encoding: any JSON value (bigints become whole numbers), or a {@link TextSource}.
+   * When decoding: the JSON value, or what the transport's own {@link BufferSink} made of it.
+   */
+  readonly buffer: unknown;
+  readonly compression?: Exclude<Compression, "none">;
+}
+
+/** An encoded array of a message that is being decoded, checked: a known dtype, a legal shape, data of the right form. */
+export interface ReceivedArray extends EncodedArray {
+  /** Where in the message it stands, for error messages. */
+  readonly path: string;
+}
+
+/**
+ * Text of a message that is made while it is being sent, so that a large array never becomes one string. It may be
+ * asked for its chunks several times (a request that never reached the server is sent again), and gives the same.
+ */
+export interface TextSource {
+  /** `string`: it stands between quotes and needs no escaping; `json`: it stands as it is. */
+  readonly as: "string" | "json";
+  /** Bytes of all chunks together, where known beforehand. */
+  readonly byteLength?: number;
+  /** The text in UTF-8. A chunk's memory isn't used again for another chunk. */
+  chunks(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+
+/** Takes the `buffer` string of one array while the message arrives. */
+export interface BufferSink {
+  /** The next bytes of the string, unescaped; they belong to the caller and change after the call. */
+  write(text: Uint8Array): void;
+  /** The string is complete. The result becomes the array's `data.buffer`. */
+  end(): unknown;
+}
+
+/** Owns what must stay alive until the other side has read a message: exports, files, device memory. */
+export interface Lease {
+  /** Ends it, once. It doesn't reject: what goes wrong while cleaning up is the transport's to report. */
+  release(): Promise<void>;
+}
+
+export interface EncodedMessage {
+  /** One for each array that was to be encoded, in the same order. */
+  readonly arrays: readonly EncodedArray[];
+  /** Released by the caller when the other side has read the message, or never will. */
+  readonly lease?: Lease;
+}
+
+export interface MessageContext {
+  /** Ends the work early; what was begun is undone. */
+  readonly signal?: AbortSignal;
+}
+
+export interface EncodeContext extends MessageContext {
+  /** What the receiver was asked to accept; a transport that doesn't compress ignores it. */
+  readonly compression: Compression;
+}
+
+/** Whether a transport can be used by this process at all. */
+export type ProbeResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly hint?: string };
+
+interface TransportBase {
+  /** The name on the wire: `encoding` in an array; `json+NAME` as an output format, or NAME as a GPU transport. */
+  readonly name: string;
+  /** How far apart the two sides may be. */
+  readonly reach: "process" | "host" | "network";
+  /** Never throws. */
+  probe(): Promise<ProbeResult>;
+}
+
+/** Carries arrays in the host's memory. It is negotiated as an output format. */
+export interface HostTransport extends TransportBase {
+  readonly carries: "host";
+  /** Older names that are read as well. */
+  readonly aliases?: readonly string[];
+  /** Whether it can send from here as well as receive; true if left out. */
+  readonly sends?: boolean;
+  /** The arrays stay the caller's and aren't changed before the lease is released. */
+  encode(arrays: readonly HostArray[], context: EncodeContext): Promise<EncodedMessage>;
+  /** The results are the receiver's own. */
+  decode(encoded: readonly ReceivedArray[], context: MessageContext): Promise<readonly HostArray[]>;
+  /**
+   * Takes an array's `buffer` string as it arrives. Without this, and for short strings, `decode` gets strings.
+   *
+   * @param array what the message said of it, unchecked
+   * @param atMost how long the string can be at most, in bytes, where that is known
+   */
+  openBuffer?(array: { readonly shape: unknown; readonly dtype: unknown }, atMost: number | undefined): BufferSink;
+}
+
+/** Carries arrays in a GPU's memory. It is negotiated as a GPU transport. */
+export interface DeviceTransport extends TransportBase {
+  readonly carries: "device";
+  /** The arrays stay the caller's and aren't changed before the lease is released. */
+  encode(arrays: readonly CudaArray[], context: EncodeContext): Promise<EncodedMessage>;
+  /** The results are the receiver's own. */
+  decode(encoded: readonly ReceivedArray[], context: MessageContext): Promise<readonly CudaArray[]>;
+}
+
+export type Transport = HostTransport | DeviceTransport;
+
+/** Transports in order of preference; a package that has several gives them as a list. */
+export type Transports = readonly (Transport | readonly Transport[])[];
+
+/** The output format that a host transport is negotiated as. */
+export const outputFormatOf = ({ name }: HostTransport): string => (name === "json" ? "json" : `json+${name}`);

@@ -1,0 +1,166 @@
+/** The transport `binref`: arrays in files that both sides see. */
+import { randomUUID } from "node:crypto";
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  bytesOf,
+  type EncodedArray,
+  elementCount,
+  type HostArray,
+  type HostTransport,
+  itemSize,
+  type Lease,
+  type ReceivedArray,
+  TesseractError,
+} from "@tesseract-ts/core";
+import { allocate } from "../base64/base64-sink.js";
+import { arrayFromBytes, compress } from "../buffers.js";
+import { endianness, refuseBigEndian } from "../endianness.js";
+import type { BinrefOptions } from "./options.js";
+import { openWithin, parseReference } from "./reference.js";
+
+/** A file that is larger gets no more arrays; the reference's limit. */
+const LARGEST_FILE = 100 * 1024 * 1024;
+/** Bytes per read or write, which Linux limits to 2 GiB; between them a call can be aborted. */
+const STEP = 1 << 26;
+
+/**
+ * The transport `binref`, output format `json+binref`: for a server on this host, or one that shares directories.
+ */
+export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTransport {
+  return {
+    name: "binref",
+    carries: "host",
+    reach: "host",
+    sends: inputPath !== undefined,
+    async probe() {
+      const found = endianness();
+      if (!found.ok || outputPath !== undefined) return found;
+      return {
+        ok: false,
+        reason: "no outputPath was given",
+        hint: "Pass binref({ outputPath }), the server's output directory as this process sees it.",
+      };
+    },
+    async encode(arrays, { compression, signal }) {
+      refuseBigEndian();
+      if (inputPath === undefined) throw missingPath("inputPath");
+      const files = new InputFiles(inputPath);
+      try {
+        const encoded: EncodedArray[] = [];
+        for (const array of arrays) {
+          const packed = compression === "none" ? undefined : await compress(bytesOf(array), signal);
+          const { name, offset } = await files.append(packed ?? bytesOf(array), signal);
+          encoded.push({
+            object_type: "array",
+            shape: array.shape,
+            dtype: array.dtype,
+            data:
+              packed === undefined
+                ? { encoding: "binref", buffer: `${name}:${offset}` }
+                : { encoding: "binref", buffer: `${name}:${offset}:${packed.length}`, compression: "lz4" },
+          });
+        }
+        await files.finish();
+        return { arrays: encoded, lease: files };
+      } catch (error) {
+        await files.release();
+        if (error instanceof TesseractError || signal?.aborted === true) throw error;
+        throw new TesseractError("FILE_ERROR", `An array can't be written to ${inputPath}: ${String(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    async decode(encoded, { signal }) {
+      refuseBigEndian();
+      if (outputPath === undefined) throw missingPath("outputPath");
+      const arrays: HostArray[] = [];
+      for (const array of encoded)
+        arrays.push(await arrayFromBytes(array, await read(array, outputPath, signal), signal));
+      return arrays;
+    },
+  };
+}
+
+/** The files of one request. */
+class InputFiles implements Lease {
+  private readonly names: string[] = [];
+  private handle: FileHandle | undefined;
+  private size = 0;
+
+  constructor(private readonly directory: string) {}
+
+  async append(
+    bytes: Uint8Array,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly name: string; readonly offset: number }> {
+    if (this.handle === undefined || this.size > LARGEST_FILE) await this.begin();
+    const { handle, size: offset } = this;
+    for (let written = 0; written < bytes.length; ) {
+      signal?.throwIfAborted();
+      const step = Math.min(bytes.length - written, STEP);
+      written += (await (handle as FileHandle).write(bytes, written, step, offset + written)).bytesWritten;
+    }
+    this.size += bytes.length;
+    return { name: this.names[this.names.length - 1] as string, offset };
+  }
+
+  async finish(): Promise<void> {
+    await this.handle?.close();
+    this.handle = undefined;
+  }
+
+  async release(): Promise<void> {
+    await this.finish();
+    const removals = this.names.splice(0).map((name) => unlink(join(this.directory, name)));
+    for (const removal of await Promise.allSettled(removals)) {
+      if (removal.status === "fulfilled" || (removal.reason as { code?: unknown }).code === "ENOENT") continue;
+      process.emitWarning(`An input file couldn't be removed: ${String(removal.reason)}`);
+    }
+  }
+
+  private async begin(): Promise<void> {
+    await this.finish();
+    const name = `${randomUUID()}.bin`;
+    this.handle = await open(join(this.directory, name), "wx", 0o644);
+    this.names.push(name);
+    this.size = 0;
+  }
+}
+
+/** The bytes that a reference names, checked against the file's size before memory is taken for them. */
+async function read(array: ReceivedArray, outputPath: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  const { path, data, shape, dtype } = array;
+  const { file, offset, compressedSize } = parseReference(data.buffer, path);
+  if (data.compression !== undefined && compressedSize === undefined) {
+    throw new TesseractError(
+      "DECODE_FAILED",
+      `${path}: the reference to compressed bytes doesn't say how many there are`,
+    );
+  }
+  const size = data.compression === undefined ? elementCount(shape) * itemSize(dtype) : (compressedSize as number);
+  const handle = await openWithin(outputPath, file, path);
+  try {
+    const available = (await handle.stat()).size;
+    if (offset + size > available) {
+      throw new TesseractError(
+        "DECODE_FAILED",
+        `${path}: the array needs ${size} bytes from ${offset} on, but "${file}" has ${available}`,
+      );
+    }
+    const bytes = allocate(size);
+    for (let filled = 0; filled < size; ) {
+      signal?.throwIfAborted();
+      const { bytesRead } = await handle.read(bytes, filled, Math.min(size - filled, STEP), offset + filled);
+      if (bytesRead === 0)
+        throw new TesseractError("FILE_ERROR", `${path}: "${file}" became shorter while it was read`);
+      filled += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await handle.close();
+  }
+}
+
+const missingPath = (name: string): TesseractError =>
+  new TesseractError("TRANSPORT_UNUSABLE", `binref was given no ${name}`, { hint: `Pass binref({ ${name} }).` });

@@ -1,0 +1,17 @@
+import type { HostTransport } from "@tesseract-ts/core";
+import { binref } from "#binref";
+import { base64 } from "./base64/base64.js";
+import type { BinrefOptions } from "./binref/options.js";
+import { json } from "./json/json.js";
+
+export type { BinrefOptions, HostTransport };
+export { base64, binref, json };
+
+/**
+ * All transports through the host's memory, in order of preference: `base64`, `json`, `binref`. GPU arrays go through
+ * them by their `copyToHost()`.
+ *
+ * @example
+ * await using heat = await fromUrl("http://localhost:8000", { transports: [host()] });
+ */
+export const host = (options: BinrefOptions = {}): readonly HostTransport[] => [base64(), json(), binref(options)];

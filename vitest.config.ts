@@ -1,0 +1,26 @@
+import { defineConfig } from "vitest/config";
+
+// Tests run against the sources, by the packages' "source" condition; packaging tests run against what is built.
+const resolve = { conditions: ["source", "node"] };
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve,
+        ssr: { resolve: { conditions: ["source", "node"], externalConditions: ["source", "node"] } },
+        test: { name: "unit", include: ["packages/*/test/**/*.test.ts"], exclude: ["**/node_modules/**"] },
+      },
+      {
+        resolve,
+        ssr: { resolve: { conditions: ["source", "node"], externalConditions: ["source", "node"] } },
+        test: {
+          name: "interop",
+          include: ["interop/test/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
