@@ -57,7 +57,7 @@ export async function fromUrl<T extends TesseractTypes = Untyped>(
       basePath: checkBasePath(options.basePath ?? ""),
       transports: new TransportSet(options.transports),
       adapters: [...builtinAdapters, ...(options.adapters ?? [])],
-      headers: lowerCased(options.headers ?? {}),
+      headers: checkHeaders(options.headers ?? {}),
       connections: options.connections ?? DEFAULT_CONNECTIONS,
       timeout: options.timeout,
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
@@ -117,8 +117,24 @@ function checkBasePath(basePath: string): string {
   });
 }
 
-const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** @returns the headers by their lower-case names */
+function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => {
+      // RFC 9110, sections 5.1 and 5.5. The value isn't quoted: it may be a secret.
+      if (!/^[!#$%&'*+.^`|~\w-]+$/.test(name) || typeof value !== "string" || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+        throw new TesseractError(
+          "INVALID_ARGUMENT",
+          `The header ${JSON.stringify(name)} has a name or value that is none`,
+          {
+            hint: "A name is made of letters, digits and hyphens; a value has no line breaks, and no characters beyond Latin-1.",
+          },
+        );
+      }
+      return [name.toLowerCase(), value];
+    }),
+  );
+}
 
 const invalidUrl = (url: string, problem: string, hint: string): TesseractError =>
   new TesseractError("INVALID_URL", `The URL "${url}" ${problem}`, { hint });

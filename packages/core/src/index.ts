@@ -59,4 +59,4 @@ export type {
   Transport,
   Transports,
 } from "./transport.js";
-export type { AbstractArray, ArrayLike, ArraysByPath, InputTree, TesseractTypes, Untyped } from "./tree.js";
+export type { AbstractArray, ArraysByPath, InputTree, TesseractTypes, Untyped } from "./tree.js";

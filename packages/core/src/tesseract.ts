@@ -142,10 +142,14 @@ export class Tesseract<T extends TesseractTypes = Untyped> implements AsyncDispo
    *   couldn't be run, ENDPOINT_NOT_FOUND outside debug mode
    */
   async test(spec: TestSpec, options: CallOptions = {}): Promise<void> {
-    const result = (await this.run("test", testPayload(spec), options)) as { status?: unknown; message?: unknown };
-    if (result.status === "passed") return;
-    const code = result.status === "failed" ? "REGRESSION_FAILED" : "REGRESSION_ERROR";
-    throw new TesseractError(code, String(result.message ?? "The server gave no reason"));
+    const result = (await this.run("test", testPayload(spec), options)) as {
+      status?: unknown;
+      message?: unknown;
+    } | null;
+    if (result?.status === "passed") return;
+    const code = result?.status === "failed" ? "REGRESSION_FAILED" : "REGRESSION_ERROR";
+    const message = result?.message;
+    throw new TesseractError(code, typeof message === "string" ? message : "The server gave no reason");
   }
 
   /** Ends the connection; calls in flight fail with CLOSED. Of a view, it does nothing. */

@@ -46,7 +46,7 @@ export interface TextSource {
   readonly as: "string" | "json";
   /** Bytes of all chunks together, where known beforehand. */
   readonly byteLength?: number;
-  /** The text in UTF-8. A chunk's memory isn't used again for another chunk. */
+  /** The text in UTF-8. A chunk stays as it is until the next but one is asked for. */
   chunks(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 

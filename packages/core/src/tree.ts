@@ -1,10 +1,5 @@
 /** What goes into a Tesseract and comes out of it. */
-import type { CudaArray } from "./arrays/cuda-array.js";
-import type { TypedArray } from "./arrays/dtype.js";
 import type { HostArray } from "./arrays/host-array.js";
-
-/** What is taken for an array in a request: see docs/arrays.md for each kind. */
-export type ArrayLike = HostArray | CudaArray | TypedArray;
 
 /**
  * A tree of inputs: plain objects and lists, with arrays and plain values as leaves. Numbers and nested lists go out

@@ -41,8 +41,12 @@ export async function arrayFromBytes(
 ): Promise<HostArray> {
   const elements = elementCount(shape);
   const expected = elements * itemSize(dtype);
-  const array = (from: Uint8Array): HostArray =>
-    makeHostArray(dtype, shape, viewAs(dtype, from.buffer, from.byteOffset, elements));
+  const array = (from: Uint8Array): HostArray => {
+    if (dtype === "bool" && from.some((byte) => byte > 1)) {
+      throw new TesseractError("DECODE_FAILED", `${path}: an array of bool has a byte that is neither 0 nor 1`);
+    }
+    return makeHostArray(dtype, shape, viewAs(dtype, from.buffer, from.byteOffset, elements));
+  };
   if (data.compression === "lz4") return array(await decompress(bytes, expected, path, signal));
   if (bytes.length !== expected) {
     throw new TesseractError(

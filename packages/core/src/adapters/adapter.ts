@@ -19,7 +19,7 @@ export interface ArrayAdapter {
   readonly name: string;
   /**
    * @returns undefined if `value` is no array of this library
-   * @throws TesseractError UNSUPPORTED_DTYPE, if it is one that no Tesseract can take
+   * @throws TesseractError UNSUPPORTED_DTYPE if it is one that no Tesseract can take, INVALID_ARRAY if it can't be read
    */
   adapt(value: object): AdaptedArray | undefined;
 }

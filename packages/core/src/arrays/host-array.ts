@@ -92,6 +92,9 @@ export function checkHostArray(array: HostArray): void {
       `The shape [${shape.join(", ")}] of ${dtype} needs ${entries} entries of data, but there are ${data.length}`,
     );
   }
+  if (dtype === "bool" && (data as Uint8Array).some((entry) => entry > 1)) {
+    throw invalidArray("An array of bool has an entry that is neither 0 nor 1");
+  }
 }
 
 /** Whether a typed array's elements have the form that `dtype` is kept in. */
@@ -137,7 +140,8 @@ function fromTypedArray(data: TypedArray, dtype?: DType, shape?: readonly number
   if (found === undefined) throw invalidArray(`A ${data.constructor.name} has no dtype`);
   if (own === "float16" && found !== own)
     throw invalidArray(`An array of ${found} can't have a Float16Array as its data`);
-  return makeHostArray(found, shape ?? [Math.floor(data.length / entriesPerElement(found))], normalized(data));
+  const sizes = shape === undefined ? [Math.floor(data.length / entriesPerElement(found))] : copied(shape);
+  return makeHostArray(found, sizes, normalized(data));
 }
 
 /** A `Float16Array` or `Uint8ClampedArray` as the class that this project keeps the dtype in, over the same memory. */
@@ -157,7 +161,7 @@ function fromNested(values: NestedList, dtype?: DType, shape?: readonly number[]
   }
   const data = viewAs(found, new ArrayBuffer(flat.length * itemSize(found)));
   for (let i = 0; i < flat.length; i++) data[i] = toEntry(flat[i] as number | bigint | boolean, found);
-  return makeHostArray(found, shape ?? nested, data);
+  return makeHostArray(found, shape === undefined ? nested : copied(shape), data);
 }
 
 function toEntry(value: number | bigint | boolean, dtype: DType): never {
@@ -211,10 +215,13 @@ function flatten(
   for (const value of values) flatten(value, shape, depth + 1, out);
 }
 
+/** The array keeps its shape, whatever the caller does with the list; what is no list is refused later. */
+const copied = (shape: readonly number[]): readonly number[] => (Array.isArray(shape) ? [...shape] : shape);
+
 function inferDType(flat: readonly (number | bigint | boolean)[]): DType {
-  if (flat.length > 0 && flat.every((value) => typeof value === "boolean")) return "bool";
-  if (flat.length > 0 && flat.every((value) => typeof value === "bigint")) return "int64";
-  return "float64";
+  const kinds = new Set(flat.map((value) => typeof value));
+  if (kinds.size > 1) throw invalidArray(`A list mixes ${[...kinds].join("s and ")}s, so its dtype must be given`);
+  return kinds.has("boolean") ? "bool" : kinds.has("bigint") ? "int64" : "float64";
 }
 
 /** Puts the parts together; the type system can't follow which class goes with which dtype, so the caller vouches. */

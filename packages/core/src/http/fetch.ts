@@ -42,13 +42,15 @@ async function exchange(origin: string, request: HttpRequest, signal: AbortSigna
       hint: "Is the Tesseract being served there? From a page, does the server allow the page's origin (CORS)?",
     });
   });
-  const sink = request.respond({
-    status: response.status,
-    header: (name) => response.headers.get(name) ?? undefined,
-  });
-  if (response.body === null) return;
-  const reader = response.body.getReader();
+  if (response.type === "opaqueredirect") {
+    throw new TesseractError("SERVER_ERROR", `The server at ${origin} answered with a redirect, which isn't followed`, {
+      hint: "Give the URL that it redirects to.",
+    });
+  }
+  const reader = response.body?.getReader();
   try {
+    const sink = request.respond({ status: response.status, header: (name) => headerOf(response, name) });
+    if (reader === undefined) return;
     for (;;) {
       const { done, value } = await reader.read().catch((error: unknown) => {
         if (signal.aborted) throw signal.reason;
@@ -66,9 +68,16 @@ async function exchange(origin: string, request: HttpRequest, signal: AbortSigna
     }
   } catch (error) {
     // The reason given is what the caller learns; that the cancelled stream may report one more error adds nothing.
-    reader.cancel(error).catch(() => {});
+    reader?.cancel(error).catch(() => {});
     throw error;
   }
+}
+
+/** `fetch` decompresses an answer but still shows the headers that described it before. */
+function headerOf({ headers }: Response, name: string): string | undefined {
+  const isCompressed = (headers.get("content-encoding") ?? "identity") !== "identity";
+  if (isCompressed && (name === "content-encoding" || name === "content-length")) return undefined;
+  return headers.get(name) ?? undefined;
 }
 
 /** `fetch` can't stream a request over HTTP/1.1; a Blob of pieces is at least never one string. */

@@ -18,7 +18,7 @@ export interface RequestBody {
   readonly byteLength: number | undefined;
   /** The whole body, where it is small enough to be had at once. */
   readonly bytes?: Uint8Array;
-  /** The body from its start; may be asked for again. */
+  /** The body from its start; may be asked for again. A chunk stays as it is until the next but one is asked for. */
   chunks(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 

@@ -6,7 +6,7 @@
 import type { BufferSink } from "../transport.js";
 import { parseNumber, plain, readPlainNumber } from "./number.js";
 import { JsonSyntaxError } from "./syntax-error.js";
-import { StringCollector, type StringSink, shortString } from "./text.js";
+import { BufferString, StringCollector, type StringSink, shortString } from "./text.js";
 import { MAX_DEPTH } from "./writer.js";
 
 export interface JsonReaderOptions {
@@ -31,8 +31,6 @@ interface Frame {
 
 type Expecting = "value" | "firstValue" | "firstKey" | "key" | "colon" | "next" | "nothing";
 
-/** Shorter `buffer` strings aren't worth a sink. */
-const SHORT_BUFFER = 256;
 /** The longest text of a number or a literal that is read. */
 const LONGEST_TOKEN = 4096;
 const QUOTE = 0x22;
@@ -44,6 +42,8 @@ export class JsonReader {
   private result: unknown;
   /** The beginning of a number or literal that the last chunk ended in. */
   private token = "";
+  /** Where the token, or else the string, begins that is being read. */
+  private start = 0;
   private string: StringSink | undefined;
   private stringIsKey = false;
   /** An escape sequence that the last chunk ended in. */
@@ -63,7 +63,7 @@ export class JsonReader {
 
   /** @throws JsonSyntaxError if the text isn't complete */
   end(): unknown {
-    if (this.token !== "" && this.string === undefined) this.finishToken(0);
+    if (this.token !== "" && this.string === undefined) this.finishToken();
     if (this.expecting !== "nothing") throw this.unexpected("The text ends too early", 0);
     return this.result;
   }
@@ -167,16 +167,20 @@ export class JsonReader {
   // Numbers and literals
 
   private readToken(chunk: Uint8Array, start: number): number {
+    if (this.token === "") this.start = this.consumed + start;
     let at = start;
     while (at < chunk.length && isTokenByte(chunk[at] as number)) at++;
-    if (this.token.length + at - start > LONGEST_TOKEN) throw this.unexpected("A number has too many digits", start);
+    if (this.token.length + at - start > LONGEST_TOKEN) {
+      throw new JsonSyntaxError("A number has too many digits", this.start);
+    }
     for (let i = start; i < at; i++) this.token += String.fromCharCode(chunk[i] as number);
-    if (at < chunk.length) this.finishToken(start);
+    if (at < chunk.length) this.finishToken();
     return at;
   }
 
-  private finishToken(at: number): void {
+  private finishToken(): void {
     const { token } = this;
+    const at = this.start - this.consumed;
     this.token = "";
     const value = token === "true" ? true : token === "false" ? false : token === "null" ? null : parseNumber(token);
     if (value === undefined)
@@ -188,30 +192,27 @@ export class JsonReader {
 
   private readString(chunk: Uint8Array, start: number, isKey: boolean): number {
     this.stringIsKey = isKey;
+    this.start = this.consumed + start;
     const end = chunk.indexOf(QUOTE, start);
-    const sink = isKey || (end >= 0 && end - start < SHORT_BUFFER) ? undefined : this.bufferSink(start);
-    if (sink === undefined && end >= 0 && isPlain(chunk, start, end)) {
-      this.finishString(shortString(chunk, start, end, this.consumed + start), start);
+    const buffer = isKey || (end >= 0 && end - start < BufferString.SHORT) ? undefined : this.bufferString(start);
+    if (buffer === undefined && end >= 0 && isPlain(chunk, start, end)) {
+      this.finishString(shortString(chunk, start, end, this.start));
       return end + 1;
     }
-    this.string = sink ?? new StringCollector(this.consumed + start);
+    this.string = buffer ?? new StringCollector(this.start);
     return this.continueString(chunk, start);
   }
 
-  private bufferSink(at: number): StringSink | undefined {
+  private bufferString(at: number): StringSink | undefined {
+    const { byteLength, openBuffer } = this.options;
+    if (openBuffer === undefined) return undefined;
     const data = this.stack[this.stack.length - 1];
     const array = this.stack[this.stack.length - 2];
     if (data?.key !== "buffer" || array?.key !== "data" || array.object === undefined) return undefined;
     if (!("shape" in array.object && "dtype" in array.object)) return undefined;
-    const { byteLength } = this.options;
+    const { shape, dtype } = array.object;
     const atMost = byteLength === undefined ? undefined : Math.max(0, byteLength - this.consumed - at);
-    const sink = this.options.openBuffer?.({ shape: array.object.shape, dtype: array.object.dtype }, atMost);
-    if (sink === undefined) return undefined;
-    return {
-      write: (bytes) => sink.write(bytes),
-      escape: (text) => sink.write(encoder.encode(text)),
-      end: () => sink.end(),
-    };
+    return new BufferString(this.start, () => openBuffer({ shape, dtype }, atMost));
   }
 
   /** Reads on in a string that needs more than one piece: it goes on in the next chunk, has escapes, or has a sink. */
@@ -233,7 +234,7 @@ export class JsonReader {
         at = this.continueEscape(chunk, end + 1, string);
       } else if (quote >= 0) {
         this.string = undefined;
-        this.finishString(string.end(), at);
+        this.finishString(string.end());
         return quote + 1;
       } else {
         return end;
@@ -256,7 +257,8 @@ export class JsonReader {
     return at;
   }
 
-  private finishString(value: unknown, at: number): void {
+  private finishString(value: unknown): void {
+    const at = this.start - this.consumed;
     if (this.stringIsKey) this.setKey(value as string, at);
     else this.add(value, at);
   }
@@ -270,8 +272,6 @@ export class JsonReader {
     return new JsonSyntaxError(message, this.consumed + at);
   }
 }
-
-const encoder = new TextEncoder();
 
 const isTokenByte = (byte: number): boolean =>
   (byte >= 0x30 && byte <= 0x39) ||

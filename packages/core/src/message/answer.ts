@@ -102,8 +102,9 @@ const mediaType = (head: ResponseHead): string =>
 /** The output format that an answer's content type names: `json+base64`. */
 const formatOf = (head: ResponseHead): string => mediaType(head).replace(/^application\//, "");
 
+/** Runtimes before 1.13 give no content type where none was asked for. */
 const isJson = (head: ResponseHead): boolean =>
   head.status >= 200 &&
   head.status < 300 &&
-  mediaType(head).includes("json") &&
+  (mediaType(head).includes("json") || mediaType(head) === "") &&
   (head.header("content-encoding") ?? "identity") === "identity";

@@ -98,7 +98,15 @@ function checkEncodedArray(value: { readonly [key: string]: unknown }, path: str
       `${path}: the compression ${JSON.stringify(data.compression)} is unknown`,
     );
   }
-  return { object_type: "array", shape: shape as number[], dtype, data, path };
+  const { encoding, buffer, compression } = data;
+  const plain = compression === undefined || compression === null;
+  return {
+    object_type: "array",
+    shape: shape as number[],
+    dtype,
+    data: plain ? { encoding, buffer } : { encoding, buffer, compression },
+    path,
+  };
 }
 
 const isEncodedData = (data: unknown): data is EncodedData =>

@@ -1,8 +1,17 @@
 /** Makes a request's body of a tree: the arrays by their transports, the rest as JSON. */
 import type { ArrayAdapter } from "../adapters/adapter.js";
 import type { CudaArray } from "../arrays/cuda-array.js";
+import { TesseractError } from "../errors.js";
 import { JsonBody } from "../json/writer.js";
-import type { Compression, DeviceTransport, EncodedArray, EncodedMessage, HostTransport, Lease } from "../transport.js";
+import type {
+  Compression,
+  DeviceTransport,
+  EncodedArray,
+  EncodedMessage,
+  HostTransport,
+  Lease,
+  Transport,
+} from "../transport.js";
 import { type FoundArray, mapArrays } from "./leaves.js";
 
 export interface EncodingPlan {
@@ -42,8 +51,18 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
       await Promise.all(leases.splice(0).map((owned) => owned.release()));
     },
   };
-  const fill = ({ arrays, lease: owned }: EncodedMessage, places: readonly { readonly place: Placeholder }[]): void => {
+  const fill = (
+    { name }: Transport,
+    { arrays, lease: owned }: EncodedMessage,
+    places: readonly { readonly place: Placeholder }[],
+  ): void => {
     if (owned !== undefined) leases.push(owned);
+    if (arrays.length !== places.length) {
+      throw new TesseractError(
+        "TRANSPORT_UNUSABLE",
+        `The transport "${name}" encoded ${arrays.length} arrays of ${places.length}`,
+      );
+    }
     places.forEach(({ place }, index) => {
       Object.assign(place, arrays[index]);
     });
@@ -51,6 +70,7 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
   try {
     if (onDevice.length > 0 && plan.device !== undefined) {
       fill(
+        plan.device,
         await plan.device.encode(
           onDevice.map(({ array }) => array),
           context,
@@ -62,7 +82,7 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
       // One after the other: each may be a copy from a device, and their peak memory would add up.
       const arrays = [];
       for (const { array } of onHost) arrays.push(await array.host());
-      fill(await plan.host.encode(arrays, context), onHost);
+      fill(plan.host, await plan.host.encode(arrays, context), onHost);
     }
     return { body: JsonBody.of(filled), lease };
   } catch (error) {

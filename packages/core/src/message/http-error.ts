@@ -75,15 +75,19 @@ function issuesOf(detail: unknown): ValidationIssue[] {
     const path = Array.isArray(loc)
       ? loc.filter((part): part is string | number => typeof part === "string" || typeof part === "number")
       : [];
-    return [{ path, type: String(type ?? ""), message: String(msg ?? ""), input, context: ctx }];
+    return [{ path, type: textOf(type), message: textOf(msg), input, context: ctx }];
   });
 }
 
 function messageOf(detail: unknown): string | undefined {
   if (typeof detail === "string") return excerpt(detail);
-  if (typeof detail === "object" && detail !== null && "message" in detail) return excerpt(String(detail.message));
+  if (typeof detail === "object" && detail !== null && "message" in detail) return excerpt(textOf(detail.message));
   return undefined;
 }
+
+/** Never a conversion of an object, which one from the wire may make fail: `{"toString": 1}`. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : typeof value === "object" || value === undefined ? "" : String(value);
 
 function offerOf(detail: unknown): string | undefined {
   if (typeof detail !== "object" || detail === null) return undefined;
@@ -91,7 +95,7 @@ function offerOf(detail: unknown): string | undefined {
     ([name, value]) => name.startsWith("available_") && Array.isArray(value),
   );
   if (offers.length === 0) return undefined;
-  return `It offers ${offers.map(([name, value]) => `${name.slice("available_".length)}: ${(value as unknown[]).join(", ")}`).join("; ")}.`;
+  return `It offers ${offers.map(([name, value]) => `${name.slice("available_".length)}: ${(value as unknown[]).map(textOf).join(", ")}`).join("; ")}.`;
 }
 
 const looksLikeHtml = (body: string): boolean => /^\s*<(!doctype|html)/i.test(body);

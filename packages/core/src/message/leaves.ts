@@ -24,7 +24,7 @@ export interface FoundArray {
 export function mapArrays(
   tree: unknown,
   adapters: readonly ArrayAdapter[],
-  replace: (array: FoundArray, path: string) => unknown,
+  replace: (array: FoundArray) => unknown,
 ): unknown {
   const ancestors = new Set<object>();
   const visit = (value: unknown, path: string): unknown => {
@@ -49,7 +49,7 @@ export function mapArrays(
   };
   const visitObject = (value: object, path: string): unknown => {
     const array = at(path, () => findArray(value, adapters));
-    if (array !== undefined) return replace(array, path);
+    if (array !== undefined) return replace({ ...array, host: () => at(path, array.host) });
     if (ancestors.has(value)) throw invalidTree(path, "the tree contains itself");
     if (ancestors.size >= MAX_DEPTH) throw invalidTree(path, `the tree is nested more than ${MAX_DEPTH} levels deep`);
     ancestors.add(value);
@@ -91,11 +91,7 @@ function findArray(value: object, adapters: readonly ArrayAdapter[]): FoundArray
     return {
       dtype: adapted.dtype,
       shape: adapted.shape,
-      host: async () => {
-        const array = await adapted.read();
-        checkHostArray(array);
-        return array;
-      },
+      host: () => readFrom(adapter.name, () => adapted.read()),
     };
   }
   return undefined;
@@ -116,11 +112,25 @@ function foundOnDevice(cuda: CudaArray): FoundArray {
           hint: "Give it a method copyToHost() that resolves to a HostArray, or use a GPU transport.",
         });
       }
-      const array = await cuda.copyToHost();
-      checkHostArray(array);
-      return array;
+      const { copyToHost } = cuda;
+      return readFrom("the GPU", () => copyToHost.call(cuda));
     },
   };
+}
+
+/** Runs another library's code, whose errors are then told from this project's own. */
+async function readFrom(source: string, read: () => HostArray | Promise<HostArray>): Promise<HostArray> {
+  let array: HostArray;
+  try {
+    array = await read();
+  } catch (error) {
+    if (error instanceof TesseractError) throw error;
+    throw new TesseractError("INVALID_ARRAY", `An array can't be read from ${source}: ${String(error)}`, {
+      cause: error,
+    });
+  }
+  checkHostArray(array);
+  return array;
 }
 
 /** The reference reads the same variable, with the same values. */
@@ -148,13 +158,20 @@ function hintFor(value: object): string | undefined {
   return "Arrays of other libraries come in through an adapter; see the option `adapters`.";
 }
 
-/** Runs `work`, adding the place in the tree to what it throws. */
+/** Runs `work`, adding the place in the tree to what it throws, or rejects with. */
 function at<T>(path: string, work: () => T): T {
+  const placed = (error: unknown): unknown =>
+    error instanceof TesseractError
+      ? new TesseractError(error.code, `${placeOf(path)}: ${error.message}`, { hint: error.hint, cause: error })
+      : error;
   try {
-    return work();
+    const result = work();
+    if (!(result instanceof Promise)) return result;
+    return result.catch((error) => {
+      throw placed(error);
+    }) as T;
   } catch (error) {
-    if (!(error instanceof TesseractError)) throw error;
-    throw new TesseractError(error.code, `${placeOf(path)}: ${error.message}`, { hint: error.hint, cause: error });
+    throw placed(error);
   }
 }
 

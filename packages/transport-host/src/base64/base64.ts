@@ -15,7 +15,7 @@ import { endianness, refuseBigEndian } from "../endianness.js";
 import { Base64Sink, expectedBytes } from "./base64-sink.js";
 
 /** Bytes that make one chunk of text: a multiple of 3, and large enough that a chunk's overhead doesn't count. */
-const CHUNK = 192 * 1024;
+const CHUNK = 144 * 1024;
 
 /**
  * The transport `base64`, output format `json+base64`. Compressed with LZ4 where a call asks for it.
@@ -57,9 +57,14 @@ const base64Text = (bytes: Uint8Array): TextSource => ({
   as: "string",
   byteLength: Math.ceil(bytes.length / 3) * 4,
   *chunks() {
+    // Two buffers in turn, as long as a chunk has to stay: memory for all of them would be work for the collector.
+    const buffers: Uint8Array[] = [];
     for (let start = 0; start < bytes.length; start += CHUNK) {
       const end = Math.min(bytes.length, start + CHUNK);
-      const chunk = new Uint8Array(Math.ceil((end - start) / 3) * 4);
+      const length = Math.ceil((end - start) / 3) * 4;
+      const buffer = buffers.length < 2 ? new Uint8Array(length) : (buffers.shift() as Uint8Array);
+      buffers.push(buffer);
+      const chunk = buffer.subarray(0, length);
       const whole = end - ((end - start) % 3);
       encodeInto(bytes, start, whole, chunk, 0);
       if (whole < end) {

@@ -21,9 +21,10 @@ const CHUNK = 1 << 16;
 const SMALL = 4096;
 
 /**
- * The transport `json`, output format `json`. JSON has neither NaN nor infinities: an array that has any is sent as
- * base64 instead, which every reader of `json` takes as well. In an answer, where the reference writes `null` for all
- * three, they come out as NaN.
+ * The transport `json`, output format `json`. An array that would lose values is sent as base64 instead, which every
+ * reader of `json` takes as well: JSON has neither NaN nor infinities, and the reference (seen on 1.12 to 1.15) reads
+ * a list that mixes whole numbers below and from 2^63 on as floating-point numbers. In an answer, where the reference
+ * writes `null` for NaN and both infinities, they come out as NaN.
  */
 export function json(): HostTransport {
   return {
@@ -35,7 +36,7 @@ export function json(): HostTransport {
     async encode(arrays, { signal }) {
       const encoded: EncodedArray[] = [];
       for (const array of arrays) {
-        if (await hasOnlyFinite(array, signal)) encoded.push(asLists(array));
+        if (await isLossless(array, signal)) encoded.push(asLists(array));
         else {
           refuseBigEndian();
           encoded.push(encodedAs(array, bytesOf(array)));
@@ -126,19 +127,26 @@ function float(value: number): string {
   return Number.isInteger(value) && !text.includes("e") ? `${text}.0` : text;
 }
 
-const canBeNonFinite = (dtype: DType): boolean => dtypeKind(dtype) === "float" || dtypeKind(dtype) === "complex";
+/** Whether an entry of the dtype would be lost; undefined for a dtype of which none would. */
+function lossOf(dtype: DType): ((entry: number | bigint) => boolean) | undefined {
+  // An exponent of all ones is an infinity or a NaN in binary16.
+  if (dtype === "float16") return (entry) => (Number(entry) & 0x7c00) === 0x7c00;
+  if (dtype === "uint64") return (entry) => entry >= 2n ** 63n;
+  return dtypeKind(dtype) === "float" || dtypeKind(dtype) === "complex"
+    ? (entry) => !Number.isFinite(entry)
+    : undefined;
+}
 
-async function hasOnlyFinite({ dtype, data }: HostArray, signal: AbortSignal | undefined): Promise<boolean> {
-  if (!canBeNonFinite(dtype)) return true;
-  let finite = true;
-  function* scan(): Generator<void> {
-    for (let i = 0; i < data.length && finite; i++) {
-      const value = data[i] as number;
-      // An exponent of all ones is an infinity or a NaN in binary16.
-      if (dtype === "float16" ? (value & 0x7c00) === 0x7c00 : !Number.isFinite(value)) finite = false;
+async function isLossless({ dtype, data }: HostArray, signal: AbortSignal | undefined): Promise<boolean> {
+  const isLost = lossOf(dtype);
+  if (isLost === undefined) return true;
+  let lossless = true;
+  function* scan(isLost: (entry: number | bigint) => boolean): Generator<void> {
+    for (let i = 0; i < data.length && lossless; i++) {
+      if (isLost(data[i] as number | bigint)) lossless = false;
       if ((i & 0xffff) === 0xffff) yield;
     }
   }
-  await inTurns(scan(), signal);
-  return finite;
+  await inTurns(scan(isLost), signal);
+  return lossless;
 }

@@ -13,6 +13,7 @@ import {
   type TypedArray,
   viewAs,
 } from "@tesseract-ts/core";
+import { allocate } from "../base64/base64-sink.js";
 
 export class NestedReader {
   readonly array: HostArray;
@@ -25,7 +26,7 @@ export class NestedReader {
     const { shape, dtype } = received;
     const elements = elementCount(shape);
     if (elements > 0) this.checkFirstRows();
-    this.data = viewAs(dtype, new ArrayBuffer(elements * itemSize(dtype)));
+    this.data = viewAs(dtype, allocate(elements * itemSize(dtype)).buffer);
     this.array = makeHostArray(dtype, shape, this.data);
     this.put = entryWriter(dtype, this.data);
   }
@@ -121,7 +122,8 @@ function floatOf(value: unknown): number | undefined {
   return value === null ? Number.NaN : undefined;
 }
 
-const part = String.raw`(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan|inf|infinity)`;
+// One way only to read any text, so that a hostile one doesn't take quadratic time.
+const part = String.raw`(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf|infinity)`;
 const complexNumber = new RegExp(`^\\(?([+-]?${part})([+-]${part})j\\)?$`, "i");
 const imaginaryNumber = new RegExp(`^([+-]?${part})j$`, "i");
 
@@ -143,5 +145,8 @@ function pythonFloat(text: string): number {
   return match[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-const describe = (value: unknown): string =>
-  Array.isArray(value) ? "a list" : typeof value === "string" ? JSON.stringify(value) : String(value);
+function describe(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}
