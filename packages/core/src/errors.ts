@@ -79,6 +79,9 @@ export interface ErrorDetails {
   readonly issues?: readonly ValidationIssue[] | undefined;
 }
 
+/** Known to every copy of this module: a program may have one as ESM and one as CommonJS, by way of a plugin. */
+const brand: unique symbol = Symbol.for("@tesseract-ts/core/TesseractError");
+
 /**
  * The one error class of this project. `code` is stable and documented in docs/errors.md; `message` says what
  * happened and to what, `hint` what to do next, `cause` keeps the rest.
@@ -91,22 +94,38 @@ export interface ErrorDetails {
  * }
  */
 export class TesseractError extends Error {
-  override readonly name = "TesseractError";
+  declare readonly name: "TesseractError";
   readonly code: ErrorCode;
-  readonly hint: string | undefined;
-  readonly status: number | undefined;
-  readonly body: string | undefined;
-  readonly issues: readonly ValidationIssue[];
+  declare readonly hint?: string;
+  declare readonly status?: number;
+  declare readonly body?: string;
+  declare readonly issues: readonly ValidationIssue[];
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
-    this.hint = details.hint;
-    this.status = details.status;
-    this.body = details.body;
-    this.issues = details.issues ?? [];
+    // Only what is there, so that an error that is printed says no more than that.
+    const { hint, status, body, issues } = details;
+    Object.assign(
+      this,
+      Object.fromEntries(Object.entries({ hint, status, body, issues }).filter(([, value]) => value !== undefined)),
+    );
   }
 }
+
+Object.defineProperties(TesseractError.prototype, {
+  [brand]: { value: true },
+  name: { value: "TesseractError" },
+  issues: { value: [], writable: true },
+});
+
+Object.defineProperty(TesseractError, Symbol.hasInstance, {
+  value(this: typeof TesseractError, value: unknown): boolean {
+    // A subclass has instances of its own.
+    if (this !== TesseractError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === "object" && value !== null && brand in value;
+  },
+});
 
 /** Something the caller should know that doesn't stop the call. */
 export interface TesseractWarning {

@@ -1,11 +1,14 @@
 import type { HostTransport } from "@tesseract-ts/core";
-import { binref } from "#binref";
+import { binref as binrefOfPlatform } from "#binref";
 import { base64 } from "./base64/base64.js";
 import type { BinrefOptions } from "./binref/options.js";
 import { json } from "./json/json.js";
 
 export type { BinrefOptions, HostTransport };
-export { base64, binref, json };
+export { base64, json };
+
+/** The transport `binref`, output format `json+binref`: arrays in files that both sides see. Not in browsers. */
+export const binref: (options?: BinrefOptions) => HostTransport = binrefOfPlatform;
 
 /**
  * All transports through the host's memory, in order of preference: `base64`, `json`, `binref`. GPU arrays go through

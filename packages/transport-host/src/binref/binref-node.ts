@@ -21,8 +21,10 @@ import { openWithin, parseReference } from "./reference.js";
 
 /** A file that is larger gets no more arrays; the reference's limit. */
 const LARGEST_FILE = 100 * 1024 * 1024;
-/** Bytes per read or write, which Linux limits to 2 GiB; between them a call can be aborted. */
-const STEP = 1 << 26;
+/** Bytes per read or write; between them a call can be aborted. */
+const STEP = 1 << 22;
+/** Reads at a time: fresh memory costs more to touch for the first time than the copy into it, and two cores share that. */
+const LANES = 2;
 
 /**
  * The transport `binref`, output format `json+binref`: for a server on this host, or one that shares directories.
@@ -149,17 +151,38 @@ async function read(array: ReceivedArray, outputPath: string, signal: AbortSigna
       );
     }
     const bytes = allocate(size);
-    for (let filled = 0; filled < size; ) {
-      signal?.throwIfAborted();
-      const { bytesRead } = await handle.read(bytes, filled, Math.min(size - filled, STEP), offset + filled);
-      if (bytesRead === 0)
-        throw new TesseractError("FILE_ERROR", `${path}: "${file}" became shorter while it was read`);
-      filled += bytesRead;
-    }
+    await fill(bytes, handle, offset, signal, `${path}: "${file}"`);
     return bytes;
   } finally {
     await handle.close();
   }
+}
+
+async function fill(
+  bytes: Uint8Array,
+  handle: FileHandle,
+  offset: number,
+  signal: AbortSignal | undefined,
+  what: string,
+): Promise<void> {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < bytes.length) {
+      const start = next;
+      const end = Math.min(start + STEP, bytes.length);
+      next = end;
+      for (let filled = start; filled < end; ) {
+        signal?.throwIfAborted();
+        const { bytesRead } = await handle.read(bytes, filled, end - filled, offset + filled);
+        if (bytesRead === 0) throw new TesseractError("FILE_ERROR", `${what} became shorter while it was read`);
+        filled += bytesRead;
+      }
+    }
+  };
+  // The file may be closed only when no lane reads any more.
+  const lanes = await Promise.allSettled(Array.from({ length: LANES }, lane));
+  const failed = lanes.find((outcome) => outcome.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
 }
 
 const missingPath = (name: string): TesseractError =>
