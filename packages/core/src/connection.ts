@@ -2,7 +2,7 @@
 import { createHttpClient } from "#http";
 import type { ArrayAdapter } from "./adapters/adapter.js";
 import type { Backend, BackendCall, CallOptions, OpenApiSchema } from "./backend.js";
-import { withDeadline } from "./deadline.js";
+import { Closing, withDeadline } from "./deadline.js";
 import {
   acceptHeader,
   capabilitiesOf,
@@ -34,7 +34,7 @@ export interface ConnectionOptions {
 const computing = new Set(["apply", "jacobian", "jacobian_vector_product", "vector_jacobian_product"]);
 
 export class Connection implements Backend {
-  private readonly closing = new AbortController();
+  private readonly closing = new Closing();
   private readonly warned = new Set<TesseractWarning["code"]>();
 
   private constructor(
@@ -54,8 +54,7 @@ export class Connection implements Backend {
     const http = createHttpClient({ origin: options.origin, connections: options.connections });
     try {
       const deadline = { timeout: options.timeout, ...call };
-      const never = new AbortController().signal;
-      const schema = await withDeadline(deadline, never, `The connection to ${options.origin}`, (signal) =>
+      const schema = await withDeadline(deadline, new Closing(), `The connection to ${options.origin}`, (signal) =>
         fetchSchema(http, options, signal),
       );
       const capabilities = capabilitiesOf(schema);
@@ -83,11 +82,11 @@ export class Connection implements Backend {
   call(call: BackendCall): Promise<unknown> {
     const what = `The call of "${call.route}" at ${this.options.origin}`;
     const deadline = { signal: call.signal, timeout: call.timeout ?? this.options.timeout };
-    return withDeadline(deadline, this.closing.signal, what, (signal) => this.exchange(call, signal));
+    return withDeadline(deadline, this.closing, what, (signal) => this.exchange(call, signal));
   }
 
   async close(): Promise<void> {
-    this.closing.abort(new TesseractError("CLOSED", "This Tesseract was closed"));
+    this.closing.close(new TesseractError("CLOSED", "This Tesseract was closed"));
     await this.http.close();
   }
 

@@ -6,14 +6,38 @@ import { TesseractError } from "./errors.js";
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
 
 /**
+ * Ends the calls in flight when their Tesseract is closed. An AbortSignal could do it, but Node warns of a leak when
+ * more than ten listen to one, as many calls at once would.
+ */
+export class Closing {
+  private readonly calls = new Set<AbortController>();
+  private reason: TesseractError | undefined;
+
+  /** @throws TesseractError the reason, if it is closed already */
+  add(call: AbortController): void {
+    if (this.reason !== undefined) throw this.reason;
+    this.calls.add(call);
+  }
+
+  delete(call: AbortController): void {
+    this.calls.delete(call);
+  }
+
+  close(reason: TesseractError): void {
+    this.reason ??= reason;
+    for (const call of this.calls) call.abort(this.reason);
+  }
+}
+
+/**
  * Runs `work` with a signal that is aborted with a typed error when `signal` is, when `timeout` has passed, or when
- * `closing` is aborted; and rejects at once then, while `work` cleans up.
+ * `closing` is closed; and rejects at once then, while `work` cleans up.
  *
  * @throws TesseractError TIMEOUT, ABORTED, CLOSED, INVALID_ARGUMENT; and what `work` throws
  */
 export async function withDeadline<T>(
   { signal, timeout }: CallOptions,
-  closing: AbortSignal,
+  closing: Closing,
   what: string,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -25,23 +49,45 @@ export async function withDeadline<T>(
   const ended = new AbortController();
   const onAbort = (): void =>
     ended.abort(new TesseractError("ABORTED", `${what} was aborted`, { cause: signal?.reason }));
-  const onClose = (): void => ended.abort(closing.reason);
   const timer =
     timeout === undefined || timeout > LONGEST_TIMEOUT
       ? undefined
       : setTimeout(() => ended.abort(timedOut(what, timeout)), timeout);
   try {
-    if (closing.aborted) throw closing.reason;
+    closing.add(ended);
     if (signal?.aborted) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
-    closing.addEventListener("abort", onClose, { once: true });
+    else if (signal !== undefined) follow(signal, onAbort);
     ended.signal.throwIfAborted();
     return await Promise.race([work(ended.signal), rejection(ended.signal)]);
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
-    closing.removeEventListener("abort", onClose);
+    if (signal !== undefined) unfollow(signal, onAbort);
+    closing.delete(ended);
   }
+}
+
+/** What ends with each of the callers' signals: one listener for all of it, for many calls may share a signal too. */
+const followers = new WeakMap<AbortSignal, { readonly calls: Set<() => void>; readonly onAbort: () => void }>();
+
+function follow(signal: AbortSignal, end: () => void): void {
+  const known = followers.get(signal);
+  if (known !== undefined) {
+    known.calls.add(end);
+    return;
+  }
+  const calls = new Set([end]);
+  const onAbort = (): void => {
+    for (const each of calls) each();
+  };
+  followers.set(signal, { calls, onAbort });
+  signal.addEventListener("abort", onAbort, { once: true });
+}
+
+function unfollow(signal: AbortSignal, end: () => void): void {
+  const known = followers.get(signal);
+  if (known === undefined || !known.calls.delete(end) || known.calls.size > 0) return;
+  signal.removeEventListener("abort", known.onAbort);
+  followers.delete(signal);
 }
 
 const timedOut = (what: string, timeout: number): TesseractError =>

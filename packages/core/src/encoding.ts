@@ -12,6 +12,9 @@ export interface ServerCapabilities {
   readonly compressions: readonly string[] | undefined;
 }
 
+/** What every runtime has, and those before 1.13 don't advertise. */
+export const unadvertisedFormats: readonly string[] = ["json", "json+base64", "json+binref"];
+
 /** What calls ask for. A field that is undefined is left to the client's transports or the server's settings. */
 export interface RequestedEncoding {
   readonly outputFormat?: string | undefined;
@@ -61,7 +64,10 @@ export function fitToServer(requested: RequestedEncoding, offered: ServerCapabil
   return requested;
 }
 
-/** Runtimes before 1.13 read the whole Accept header as one word, so a parameter fails after the endpoint has run. */
+/**
+ * Runtimes before 1.13 read the whole Accept header as one word, so a parameter or an unknown format fails after the
+ * endpoint has run.
+ */
 function fitToOldServer(requested: RequestedEncoding): RequestedEncoding {
   const { gpuTransport, compression } = requested;
   if (compression !== undefined || (gpuTransport !== undefined && gpuTransport !== "none")) {
@@ -74,6 +80,7 @@ function fitToOldServer(requested: RequestedEncoding): RequestedEncoding {
       },
     );
   }
+  requireOffered("outputFormat", requested.outputFormat, unadvertisedFormats);
   return { outputFormat: requested.outputFormat };
 }
 

@@ -1,5 +1,5 @@
 /** The transports that a client was given, in order of preference. */
-import type { RequestedEncoding, ServerCapabilities } from "./encoding.js";
+import { type RequestedEncoding, type ServerCapabilities, unadvertisedFormats } from "./encoding.js";
 import { TesseractError } from "./errors.js";
 import {
   type BufferSink,
@@ -11,9 +11,6 @@ import {
   type Transport,
   type Transports,
 } from "./transport.js";
-
-/** What runtimes have always had; those before 1.13 don't say so. */
-const UNADVERTISED_FORMATS = ["json", "json+base64", "json+binref"];
 
 type OpenBuffer = (
   array: { readonly shape: unknown; readonly dtype: unknown },
@@ -44,7 +41,7 @@ export class TransportSet {
    *
    * @throws TesseractError ENCODING_UNAVAILABLE
    */
-  async preferredFormat({ outputFormats = UNADVERTISED_FORMATS }: ServerCapabilities): Promise<string> {
+  async preferredFormat({ outputFormats = unadvertisedFormats }: ServerCapabilities): Promise<string> {
     const unusable: string[] = [];
     for (const transport of this.hosts()) {
       if (!outputFormats.includes(outputFormatOf(transport))) continue;

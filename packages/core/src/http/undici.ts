@@ -163,7 +163,7 @@ function isLostConnection(error: Error): boolean {
 
 function describe(error: Error, origin: string, answering: boolean): TesseractError {
   if (error instanceof TesseractError) return error;
-  if (answering && error instanceof errors.HTTPParserError) {
+  if (error instanceof errors.HTTPParserError) {
     return new TesseractError("MALFORMED_RESPONSE", `The answer of ${origin} isn't HTTP: ${error.message}`, {
       cause: error,
     });

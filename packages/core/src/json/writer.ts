@@ -5,6 +5,8 @@ import type { TextSource } from "../transport.js";
 
 /** Bodies up to this many bytes are built at once; sending one buffer costs less than sending pieces. */
 const SMALL_BODY = 1 << 18;
+/** Characters of text that are gathered before they become bytes: a long list isn't one string either. */
+const LONGEST_TEXT = 1 << 20;
 const encoder = new TextEncoder();
 
 /** Nesting beyond this is taken for a mistake; the reference's JSON reader has a limit of its own. */
@@ -54,6 +56,7 @@ export class JsonBody implements RequestBody {
         value.forEach((item, index) => {
           if (index > 0) text += ",";
           write(item);
+          if (text.length > LONGEST_TEXT) flush();
         });
         text += "]";
       } else if (typeof value === "object" && value !== null) {
@@ -77,8 +80,15 @@ export class JsonBody implements RequestBody {
 
   async *chunks(): AsyncGenerator<Uint8Array> {
     for (const part of this.parts) {
-      if (part instanceof Uint8Array) yield part;
-      else yield* part.chunks();
+      if (part instanceof Uint8Array) {
+        yield part;
+        continue;
+      }
+      try {
+        yield* part.chunks();
+      } catch (error) {
+        throw brokenSource(error);
+      }
     }
   }
 }
@@ -95,6 +105,18 @@ function scalar(value: unknown): string {
   throw new TesseractError("INVALID_TREE", `A ${typeof value} can't be sent`);
 }
 
+/** The error of a transport's own code, told from those of the connection. */
+function brokenSource(error: unknown): TesseractError {
+  if (error instanceof TesseractError) return error;
+  return new TesseractError(
+    "TRANSPORT_UNUSABLE",
+    `A transport failed while an array was being sent: ${String(error)}`,
+    {
+      cause: error,
+    },
+  );
+}
+
 /** The whole body, if it is short and can be had without waiting. */
 function smallBody(
   parts: readonly (Uint8Array | TextSource)[],
@@ -103,14 +125,18 @@ function smallBody(
   if (byteLength === undefined || byteLength > SMALL_BODY) return undefined;
   const bytes = new Uint8Array(byteLength);
   let offset = 0;
-  for (const part of parts) {
-    const chunks = part instanceof Uint8Array ? [part] : part.chunks();
-    if (!(Symbol.iterator in chunks)) return undefined;
-    for (const chunk of chunks) {
-      if (offset + chunk.length > byteLength) return undefined;
-      bytes.set(chunk, offset);
-      offset += chunk.length;
+  try {
+    for (const part of parts) {
+      const chunks = part instanceof Uint8Array ? [part] : part.chunks();
+      if (!(Symbol.iterator in chunks)) return undefined;
+      for (const chunk of chunks) {
+        if (offset + chunk.length > byteLength) return undefined;
+        bytes.set(chunk, offset);
+        offset += chunk.length;
+      }
     }
+  } catch (error) {
+    throw brokenSource(error);
   }
   return offset === byteLength ? bytes : undefined;
 }

@@ -75,13 +75,9 @@ const isEncodedArray = (value: object): value is { readonly [key: string]: unkno
 function checkEncodedArray(value: { readonly [key: string]: unknown }, path: string): ReceivedArray {
   const { shape, dtype, data } = value;
   if (!isDType(dtype)) {
-    throw new TesseractError(
-      "UNSUPPORTED_DTYPE",
-      `${path}: the answer has an array of dtype ${JSON.stringify(dtype)}`,
-      {
-        hint: `Known ones are ${dtypes.join(", ")}.`,
-      },
-    );
+    throw new TesseractError("UNSUPPORTED_DTYPE", `${path}: the answer has an array of dtype ${quoted(dtype)}`, {
+      hint: `Known ones are ${dtypes.join(", ")}.`,
+    });
   }
   try {
     checkShape(shape, dtype);
@@ -93,10 +89,7 @@ function checkEncodedArray(value: { readonly [key: string]: unknown }, path: str
     throw new TesseractError("DECODE_FAILED", `${path}: the answer has an array without its data`);
   }
   if (data.compression !== undefined && data.compression !== null && data.compression !== "lz4") {
-    throw new TesseractError(
-      "DECODE_FAILED",
-      `${path}: the compression ${JSON.stringify(data.compression)} is unknown`,
-    );
+    throw new TesseractError("DECODE_FAILED", `${path}: the compression ${quoted(data.compression)} is unknown`);
   }
   const { encoding, buffer, compression } = data;
   const plain = compression === undefined || compression === null;
@@ -107,6 +100,13 @@ function checkEncodedArray(value: { readonly [key: string]: unknown }, path: str
     data: plain ? { encoding, buffer } : { encoding, buffer, compression },
     path,
   };
+}
+
+/** For messages: of whatever an answer has where a name should be. */
+function quoted(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : String(value);
 }
 
 const isEncodedData = (data: unknown): data is EncodedData =>
@@ -125,7 +125,7 @@ function transportFor({ path, data }: ReceivedArray, transports: readonly Transp
   if (transport !== undefined) return transport;
   throw new TesseractError(
     "TRANSPORT_MISSING",
-    `${path}: the answer has an array in the encoding ${JSON.stringify(encoding)}`,
+    `${path}: the answer has an array in the encoding ${quoted(encoding)}`,
     {
       hint: `Pass a transport that carries it; there are ${transports.map(({ name }) => name).join(", ") || "none"}.`,
     },
