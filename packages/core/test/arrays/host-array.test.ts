@@ -217,10 +217,12 @@ describe("hostArray of lists", () => {
     expect(hostArray([[], []]).shape).toEqual([2, 0]);
   });
 
-  test("is bool for booleans, int64 for bigints, and float64 for a mixture", () => {
+  test("is bool for booleans, int64 for bigints, and needs a dtype for a mixture", () => {
     expect(hostArray([true, false])).toEqual({ dtype: "bool", shape: [2], data: new Uint8Array([1, 0]) });
     expect(hostArray([1n, -2n])).toEqual({ dtype: "int64", shape: [2], data: new BigInt64Array([1n, -2n]) });
-    expect(hostArray([1, true, 2n])).toEqual({ dtype: "float64", shape: [3], data: new Float64Array([1, 1, 2]) });
+    expect(() => hostArray([1, true, 2n])).toThrow(invalidArray);
+    expect(hostArray([1, 2n], { dtype: "int64" }).data).toEqual(new BigInt64Array([1n, 2n]));
+    expect(hostArray([1, 2n], { dtype: "float64" }).data).toEqual(new Float64Array([1, 2]));
   });
 
   test("takes a shape with as many elements", () => {

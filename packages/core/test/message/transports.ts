@@ -1,0 +1,81 @@
+/** Small transports for tests, which carry arrays by number: the buffer is where in `sent` the array is. */
+import type { CudaArray } from "../../src/arrays/cuda-array.js";
+import { dtypeOfTypestr } from "../../src/arrays/cuda-array.js";
+import type { HostArray } from "../../src/arrays/host-array.js";
+import type {
+  DeviceTransport,
+  EncodeContext,
+  EncodedMessage,
+  HostTransport,
+  Lease,
+  MessageContext,
+  ReceivedArray,
+} from "../../src/transport.js";
+
+/** Counts how often it was released. */
+export class CountedLease implements Lease {
+  released = 0;
+  async release(): Promise<void> {
+    this.released++;
+  }
+}
+
+export interface Recorded<A> {
+  readonly sent: A[];
+  readonly leases: CountedLease[];
+  readonly contexts: (EncodeContext | MessageContext)[];
+}
+
+/** The lease of the message that `recorded` encoded last. */
+export function leaseOf({ leases }: Recorded<unknown>): CountedLease {
+  const lease = leases[leases.length - 1];
+  if (lease === undefined) throw new Error("Nothing was encoded");
+  return lease;
+}
+
+function numbered<A>(name: string, formOf: (array: A) => Pick<ReceivedArray, "shape" | "dtype">) {
+  const sent: A[] = [];
+  const leases: CountedLease[] = [];
+  const contexts: (EncodeContext | MessageContext)[] = [];
+  return {
+    name,
+    sent,
+    leases,
+    contexts,
+    async probe() {
+      return { ok: true } as const;
+    },
+    async encode(arrays: readonly A[], context: EncodeContext): Promise<EncodedMessage> {
+      contexts.push(context);
+      const lease = new CountedLease();
+      leases.push(lease);
+      return {
+        arrays: arrays.map((array) => ({
+          object_type: "array",
+          ...formOf(array),
+          data: { encoding: name, buffer: sent.push(array) - 1 },
+        })),
+        lease,
+      };
+    },
+    async decode(encoded: readonly ReceivedArray[], context: MessageContext): Promise<A[]> {
+      contexts.push(context);
+      return encoded.flatMap(({ data }) => sent[Number(data.buffer)] ?? []);
+    },
+  };
+}
+
+export const numberedHost = (name = "numbered"): HostTransport & Recorded<HostArray> => ({
+  ...numbered(name, ({ shape, dtype }: HostArray) => ({ shape, dtype })),
+  carries: "host",
+  reach: "process",
+});
+
+export const numberedDevice = (name = "numbered_gpu"): DeviceTransport & Recorded<CudaArray> => ({
+  ...numbered(name, ({ cudaArrayInterface: { shape, typestr } }: CudaArray) => ({
+    shape,
+    dtype: dtypeOfTypestr(typestr),
+  })),
+  carries: "device",
+  reach: "process",
+});
