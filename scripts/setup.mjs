@@ -1,0 +1,44 @@
+// Makes what is missing: npm packages, builds, Python environments. Quick when nothing is.
+//
+//   node scripts/setup.mjs    everything that `npm start` and `npm test` need
+
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { buildPackages } from "./setup/builds.mjs";
+import { main } from "./setup/child.mjs";
+import { installDependencies } from "./setup/dependencies.mjs";
+import { withLock } from "./setup/lock.mjs";
+import { checkNode } from "./setup/node-version.mjs";
+import { cache } from "./setup/paths.mjs";
+import { findPython } from "./setup/python.mjs";
+import { makeRuntimes, missingRuntimes } from "./setup/runtimes.mjs";
+
+/** The runtime that examples use. */
+export const CURRENT_RUNTIME = "1.15";
+export const ALL_RUNTIMES = ["1.15", "1.13", "1.12"];
+
+/**
+ * @param {object} needs
+ * @param {readonly string[]} needs.runtimes versions of the reference runtime, none to need no Python
+ */
+export async function setup({ runtimes }) {
+  checkNode();
+  await withLock(join(cache, "setup.lock"), async () => {
+    const missing = await missingRuntimes(runtimes);
+    if (missing.length > 0) await findPython(); // tells at once if there is none
+    const packages = async () => {
+      await installDependencies();
+      await buildPackages();
+    };
+    // Neither waits for the other's downloads; when one fails, what the other makes is kept.
+    const results = await Promise.allSettled([packages(), makeRuntimes(missing)]);
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  });
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await main(async () => {
+    await setup({ runtimes: ALL_RUNTIMES });
+    return 0;
+  });
+}

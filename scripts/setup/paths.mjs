@@ -1,0 +1,9 @@
+// Where things are, as absolute paths.
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** What the scripts make and can make again. Git ignores it. */
+export const cache = join(root, ".cache");

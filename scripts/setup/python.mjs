@@ -1,0 +1,31 @@
+// Finds a Python that can make the runtime's environments.
+
+import { run, SetupError } from "./child.mjs";
+
+/** What the pinned packages have releases for. */
+const OLDEST = 11;
+const NEWEST = 14;
+
+const INSTALL = "`apt install python3 python3-venv` or `brew install python` installs it";
+
+/** No Python here will do; the message says what to install. */
+export class PythonMissing extends SetupError {}
+
+/** @returns {Promise<{ path: string, version: string }>} */
+export async function findPython() {
+  const names = process.env.PYTHON ? [process.env.PYTHON] : ["python3"];
+  for (let minor = NEWEST; minor >= OLDEST; minor--) names.push(`python3.${minor}`);
+  let reason = "none was found";
+  for (const name of names) {
+    const { status, output } = await run(name, ["-c", "import sys; print(sys.executable, *sys.version_info[:2])"]);
+    if (status !== 0) continue;
+    const [, path, major, minor] = /^(.*) (\d+) (\d+)$/m.exec(output) ?? [];
+    if (major !== "3" || Number(minor) < OLDEST || Number(minor) > NEWEST) {
+      reason = `${path} is ${major}.${minor}`;
+      continue;
+    }
+    if ((await run(path, ["-c", "import venv, ensurepip"])).status === 0) return { path, version: `3.${minor}` };
+    reason = `${path} is 3.${minor}, but its venv module is missing`;
+  }
+  throw new PythonMissing(`Python 3.${OLDEST} to 3.${NEWEST} with venv is needed, and ${reason}: ${INSTALL}.`);
+}

@@ -1,0 +1,61 @@
+// What is checked without running anything: Biome and the TypeScript compiler.
+
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { run } from "../setup/child.mjs";
+import { read } from "../setup/fingerprint.mjs";
+import { root } from "../setup/paths.mjs";
+import { say, step } from "../setup/progress.mjs";
+
+const COMPILERS = 2;
+
+/** @param {import("./tally.mjs").Tally} tally */
+export async function lint(tally) {
+  const biome = join(root, "node_modules", "@biomejs", "biome", "bin", "biome");
+  await check(tally, "lint", () => run(process.execPath, [biome, "check", "."], { cwd: root }));
+}
+
+/** @param {import("./tally.mjs").Tally} tally */
+export async function typecheck(tally) {
+  const waiting = workspaces();
+  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+  const result = { status: 0, output: "" };
+  const compile = async () => {
+    for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
+      const { status, output } = await run(process.execPath, [tsc, "-p", folder], { cwd: root });
+      if (status === 0) continue;
+      result.status = status;
+      result.output += output;
+    }
+  };
+  await check(tally, "typecheck", async () => {
+    await Promise.all(Array.from({ length: COMPILERS }, compile));
+    return result;
+  });
+}
+
+class CheckFailed extends Error {}
+
+async function check(tally, name, work) {
+  try {
+    await step(name, async () => {
+      const { status, output } = await work();
+      if (status !== 0) throw new CheckFailed(output);
+    });
+    tally.pass();
+  } catch (error) {
+    if (!(error instanceof CheckFailed)) throw error;
+    say(error.message);
+    tally.fail(name);
+  }
+}
+
+/** The folders of the workspaces that have a tsconfig.json. */
+function workspaces() {
+  const patterns = JSON.parse(read(join(root, "package.json"))).workspaces;
+  const folders = patterns.flatMap((pattern) => {
+    const parent = pattern.replace(/\/\*$/, "");
+    return parent === pattern ? [pattern] : readdirSync(join(root, parent)).map((name) => join(parent, name));
+  });
+  return folders.filter((folder) => existsSync(join(root, folder, "tsconfig.json")));
+}
