@@ -61,7 +61,7 @@ const commands = {
     const shape = [x.length];
     return timed(async () => {
       const transport = base64();
-      const sink = transport.openBuffer?.({ shape, dtype: "float64" }, end - start);
+      const sink = transport.openBuffer?.({ shape, dtype: "float64", path: "y" }, end - start);
       for (let at = start; at < end; at += 65536) sink?.write(body.subarray(at, Math.min(end, at + 65536)));
       const data = { encoding: "base64", buffer: sink?.end() };
       await transport.decode([{ shape, dtype: "float64", data, path: "y" }], {});

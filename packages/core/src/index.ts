@@ -43,6 +43,7 @@ export {
 export { type FromUrlOptions, fromUrl } from "./from-url.js";
 export { Tesseract } from "./tesseract.js";
 export type {
+  AnnouncedArray,
   BufferSink,
   Compression,
   DeviceTransport,

@@ -2,6 +2,7 @@
 import { type RequestedEncoding, type ServerCapabilities, unadvertisedFormats } from "./encoding.js";
 import { TesseractError } from "./errors.js";
 import {
+  type AnnouncedArray,
   type BufferSink,
   type Compression,
   type DeviceTransport,
@@ -12,10 +13,7 @@ import {
   type Transports,
 } from "./transport.js";
 
-type OpenBuffer = (
-  array: { readonly shape: unknown; readonly dtype: unknown },
-  atMost: number | undefined,
-) => BufferSink | undefined;
+type OpenBuffer = (array: AnnouncedArray, atMost: number | undefined) => BufferSink | undefined;
 
 export class TransportSet {
   readonly list: readonly Transport[];

@@ -50,6 +50,14 @@ export interface TextSource {
   chunks(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 }
 
+/** What a message said of an array before its data came; unchecked. */
+export interface AnnouncedArray {
+  readonly shape: unknown;
+  readonly dtype: unknown;
+  /** Where in the message it stands, for error messages. */
+  readonly path: string;
+}
+
 /** Takes the `buffer` string of one array while the message arrives. */
 export interface BufferSink {
   /** The next bytes of the string, unescaped; they belong to the caller and change after the call. */
@@ -109,10 +117,9 @@ export interface HostTransport extends TransportBase {
   /**
    * Takes an array's `buffer` string as it arrives. Without this, and for short strings, `decode` gets strings.
    *
-   * @param array what the message said of it, unchecked
    * @param atMost how long the string can be at most, in bytes, where that is known
    */
-  openBuffer?(array: { readonly shape: unknown; readonly dtype: unknown }, atMost: number | undefined): BufferSink;
+  openBuffer?(array: AnnouncedArray, atMost: number | undefined): BufferSink;
 }
 
 /** Carries arrays in a GPU's memory. It is negotiated as a GPU transport. */

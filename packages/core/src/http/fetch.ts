@@ -1,27 +1,26 @@
 /** HTTP by the platform's `fetch`, in browsers and other runtimes. */
+import { Closing } from "../deadline.js";
 import { TesseractError } from "../errors.js";
 import type { HttpClient, HttpClientOptions, HttpRequest, RequestBody } from "./http-client.js";
 
 export function createHttpClient({ origin }: HttpClientOptions): HttpClient {
-  const closing = new AbortController();
+  const closing = new Closing();
   return {
     async send(request) {
-      if (closing.signal.aborted) throw closing.signal.reason;
       const ended = new AbortController();
-      const forward = (event: Event): void => ended.abort((event.target as AbortSignal).reason);
-      const signals = [request.signal, closing.signal];
-      for (const signal of signals) {
-        if (signal.aborted) throw signal.reason;
-        signal.addEventListener("abort", forward);
-      }
+      const forward = (): void => ended.abort(request.signal.reason);
+      closing.add(ended);
+      request.signal.addEventListener("abort", forward);
       try {
+        request.signal.throwIfAborted();
         await exchange(origin, request, ended.signal);
       } finally {
-        for (const signal of signals) signal.removeEventListener("abort", forward);
+        request.signal.removeEventListener("abort", forward);
+        closing.delete(ended);
       }
     },
     async close() {
-      closing.abort(new TesseractError("CLOSED", "This Tesseract was closed"));
+      closing.close(new TesseractError("CLOSED", "This Tesseract was closed"));
     },
   };
 }

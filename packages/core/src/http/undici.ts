@@ -49,6 +49,8 @@ function exchange(pool: Pool, request: HttpRequest, origin: string): Promise<voi
     let controller: Dispatcher.DispatchController | undefined;
     let sink: ResponseSink | undefined;
     let failure: unknown;
+    /** Bytes to come of an answer whose connection isn't used again. */
+    let lastBytes: number | undefined;
     const delivery = request.body === undefined ? undefined : new Delivery(request.body);
 
     const settle = (outcome: () => void): void => {
@@ -59,6 +61,15 @@ function exchange(pool: Pool, request: HttpRequest, origin: string): Promise<voi
       failure ??= error;
       controller?.abort(error instanceof Error ? error : new Error(String(error)));
       settle(() => reject(failure));
+    };
+    /**
+     * After an exception in an endpoint, uvicorn closes the connection some milliseconds after its answer, without having
+     * said so. The next request would be lost on it, whole, so that it couldn't be sent again.
+     */
+    const finishWithConnection = (): void => {
+      failure = new Error("The connection of an error answer isn't used again");
+      settle(resolve);
+      controller?.abort(failure as Error);
     };
     const onAbort = (): void => fail(signal.reason);
     signal.addEventListener("abort", onAbort);
@@ -79,6 +90,7 @@ function exchange(pool: Pool, request: HttpRequest, origin: string): Promise<voi
         },
         onResponseStart(_, status, headers) {
           if (status < 200) return;
+          if (status >= 500) lastBytes = Number(headers["content-length"]);
           try {
             sink = request.respond({
               status,
@@ -97,7 +109,11 @@ function exchange(pool: Pool, request: HttpRequest, origin: string): Promise<voi
             sink?.write(chunk);
           } catch (error) {
             fail(error);
+            return;
           }
+          if (lastBytes === undefined) return;
+          lastBytes -= chunk.length;
+          if (lastBytes === 0) finishWithConnection();
         },
         onResponseEnd() {
           if (failure === undefined) settle(resolve);

@@ -3,7 +3,7 @@
  * rest is still on its way. Whole numbers beyond 2^53 come out as bigints. Member names that would reach an object's
  * prototype are refused.
  */
-import type { BufferSink } from "../transport.js";
+import type { AnnouncedArray, BufferSink } from "../transport.js";
 import { parseNumber, plain, readPlainNumber } from "./number.js";
 import { JsonSyntaxError } from "./syntax-error.js";
 import { BufferString, StringCollector, type StringSink, shortString } from "./text.js";
@@ -14,10 +14,7 @@ export interface JsonReaderOptions {
    * Asked for each long `buffer` string of an array whose shape and dtype have been read already. What the sink makes
    * of it stands in the tree in the string's place.
    */
-  openBuffer?(
-    array: { readonly shape: unknown; readonly dtype: unknown },
-    atMost: number | undefined,
-  ): BufferSink | undefined;
+  openBuffer?(array: AnnouncedArray, atMost: number | undefined): BufferSink | undefined;
   /** Bytes of the whole text, where known. */
   readonly byteLength?: number | undefined;
 }
@@ -212,7 +209,14 @@ export class JsonReader {
     if (!("shape" in array.object && "dtype" in array.object)) return undefined;
     const { shape, dtype } = array.object;
     const atMost = byteLength === undefined ? undefined : Math.max(0, byteLength - this.consumed - at);
-    return new BufferString(this.start, () => openBuffer({ shape, dtype }, atMost));
+    const path = this.pathOfArray();
+    return new BufferString(this.start, () => openBuffer({ path, shape, dtype }, atMost));
+  }
+
+  /** The path of the array whose `data` is being read, as it is given when it is decoded. */
+  private pathOfArray(): string {
+    const parts = this.stack.slice(0, -2).map(({ list, key }) => (list === undefined ? key : `[${list.length}]`));
+    return parts.join(".");
   }
 
   /** Reads on in a string that needs more than one piece: it goes on in the next chunk, has escapes, or has a sink. */

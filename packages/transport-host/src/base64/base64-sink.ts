@@ -22,10 +22,12 @@ export class Base64Sink implements BufferSink {
   private readonly limit: number;
 
   /**
+   * @param path where in the message the array stands
    * @param expected how many bytes there will be unless they are compressed, if known
    * @param atMost how many characters can follow, if known
    */
   constructor(
+    private readonly path: string,
     private readonly expected: number | undefined,
     atMost?: number,
   ) {
@@ -50,7 +52,7 @@ export class Base64Sink implements BufferSink {
 
   end(): Uint8Array<ArrayBuffer> {
     if (this.heldCount > 0) {
-      if (this.heldCount < 4) throw invalid(this.taken, "it isn't a multiple of 4 characters long");
+      if (this.heldCount < 4) throw this.invalid("it isn't a multiple of 4 characters long");
       const padding = this.held[3] !== PAD ? 0 : this.held[2] !== PAD ? 1 : 2;
       this.held.fill(ZERO_BITS, 4 - padding);
       this.decode(this.held, 0, 4, padding);
@@ -70,9 +72,14 @@ export class Base64Sink implements BufferSink {
     } else {
       ok = decodeInto(text, start, end, this.target, this.length);
     }
-    if (!ok) throw invalid(this.taken, "it has a character that isn't in the alphabet");
+    if (!ok) throw this.invalid("it has a character that isn't in the alphabet");
     this.length += bytes - padding;
     this.taken += end - start;
+  }
+
+  private invalid(problem: string): TesseractError {
+    const message = `${this.path}: the buffer isn't base64: after ${this.taken} characters, ${problem}`;
+    return new TesseractError("DECODE_FAILED", message);
   }
 
   private reserve(bytes: number): void {
@@ -80,7 +87,7 @@ export class Base64Sink implements BufferSink {
     if (bytes > this.limit) {
       throw new TesseractError(
         "DECODE_FAILED",
-        `A base64 buffer has more bytes than its array of ${this.expected ?? this.limit} bytes can take up`,
+        `${this.path}: a base64 buffer has more bytes than its array of ${this.expected ?? this.limit} bytes can take up`,
       );
     }
     const doubled = Math.max(bytes, this.target.length * 2);
@@ -112,6 +119,3 @@ export function allocate(bytes: number): Uint8Array<ArrayBuffer> {
 const PAD = 0x3d;
 /** The character that stands for six zero bits. */
 const ZERO_BITS = 0x41;
-
-const invalid = (at: number, problem: string): TesseractError =>
-  new TesseractError("DECODE_FAILED", `A buffer isn't base64: after ${at} characters, ${problem}`);

@@ -41,7 +41,7 @@ export function base64(): HostTransport {
       for (const array of encoded) arrays.push(await arrayFromBytes(array, received(array), signal));
       return arrays;
     },
-    openBuffer: ({ shape, dtype }, atMost) => new Base64Sink(expectedBytes(shape, dtype), atMost),
+    openBuffer: ({ path, shape, dtype }, atMost) => new Base64Sink(path, expectedBytes(shape, dtype), atMost),
   };
 }
 
@@ -86,7 +86,7 @@ function received({ path, dtype, shape, data }: ReceivedArray): Uint8Array {
     throw new TesseractError("DECODE_FAILED", `${path}: a base64 buffer is a string, not ${typeof data.buffer}`);
   }
   const text = encoder.encode(data.buffer);
-  const sink = new Base64Sink(expectedBytes(shape, dtype), text.length);
+  const sink = new Base64Sink(path, expectedBytes(shape, dtype), text.length);
   sink.write(text);
   return sink.end();
 }
