@@ -122,7 +122,7 @@ export class Connection implements Backend {
       maxBytes: options.maxResponseBytes,
       openBuffer: (format) => options.transports.bufferSinkFor(format),
     });
-    const query = call.runId === undefined ? "" : `?run_id=${encodeURIComponent(call.runId)}`;
+    const query = call.runId === undefined ? "" : `?run_id=${encodedRunId(call.runId)}`;
     await this.http.send({
       method: body === undefined ? "GET" : "POST",
       path: `${options.basePath}/${call.route}${query}`,
@@ -142,6 +142,14 @@ export class Connection implements Backend {
     if (this.warned.has(warning.code)) return;
     this.warned.add(warning.code);
     this.options.warn(warning);
+  }
+}
+
+function encodedRunId(runId: string): string {
+  try {
+    return encodeURIComponent(runId);
+  } catch (error) {
+    throw new TesseractError("INVALID_ARGUMENT", "A runId has half of a surrogate pair", { cause: error });
   }
 }
 

@@ -77,16 +77,14 @@ export async function fromUrl<T extends TesseractTypes = Untyped>(
 
 function originOf(url: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) {
-    throw invalidUrl(url, "has no scheme", `Did you mean "http://${url}"?`);
+    throw invalidUrl(url, "has no scheme", `Did you mean "http://${withoutPassword(url)}"?`);
   }
   let parsed: URL;
   try {
     parsed = new URL(url);
-  } catch (error) {
-    throw new TesseractError("INVALID_URL", `"${url}" is no URL`, {
-      cause: error,
-      hint: 'Give one such as "http://localhost:8000".',
-    });
+  } catch {
+    // What was caught repeats the URL, password and all.
+    throw invalidUrl(url, "is no URL", 'Give one such as "http://localhost:8000".');
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
     throw invalidUrl(url, `has the scheme "${parsed.protocol}"`, "A Tesseract is served by http: or https:.");
@@ -137,4 +135,7 @@ function checkHeaders(headers: Readonly<Record<string, string>>): Record<string,
 }
 
 const invalidUrl = (url: string, problem: string, hint: string): TesseractError =>
-  new TesseractError("INVALID_URL", `The URL "${url}" ${problem}`, { hint });
+  new TesseractError("INVALID_URL", `The URL "${withoutPassword(url)}" ${problem}`, { hint });
+
+/** Messages go to logs. */
+const withoutPassword = (url: string): string => url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^/]*@/i, "$1…@");

@@ -1,7 +1,7 @@
 /** Real answers of the reference, damaged: whatever comes, a call gives a result or a TesseractError. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { host } from "../../transport-host/src/index.js";
 import { isHostArray } from "../src/arrays/host-array.js";
 import { TesseractError } from "../src/errors.js";
@@ -11,6 +11,9 @@ import { decodeMessage } from "../src/message/decode-message.js";
 import { TransportSet } from "../src/transport-set.js";
 import { openapi, serveBytes } from "./http/servers.js";
 import { mutated, pieces, randomNumbers, utf8 } from "./support.js";
+
+// Many cases each, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 interface Recorded {
   readonly status: number;
@@ -53,8 +56,6 @@ const answerAt = (index: number): Recorded => {
   if (answer === undefined) throw new Error("There are no answers");
   return answer;
 };
-
-const BEYOND_DOUBLES = "9007199254740993";
 
 const transports = new TransportSet([host({ outputPath: fileURLToPath(new URL("vectors/", golden)) })]);
 const { signal } = new AbortController();
@@ -107,7 +108,7 @@ describe("answers of the reference", () => {
   test("with changed bytes give a result or a TesseractError", async () => {
     const next = randomNumbers(1);
     const outcomes = new Outcomes();
-    for (let i = 0; i < 4000; i++) {
+    for (let i = 0; i < 3000; i++) {
       const answer = answerAt(i);
       const bytes = mutated(utf8(answer.body), next);
       const chunks = pieces(bytes, 1 + Math.floor(next() * bytes.length + 1), next);
@@ -117,7 +118,7 @@ describe("answers of the reference", () => {
       );
     }
     expect(outcomes.of("a result")).toBeGreaterThan(100);
-    expect(outcomes.of("MALFORMED_RESPONSE")).toBeGreaterThan(1000);
+    expect(outcomes.of("MALFORMED_RESPONSE")).toBeGreaterThan(800);
     expect(outcomes.of("DECODE_FAILED")).toBeGreaterThan(100);
   });
 
@@ -132,7 +133,7 @@ describe("answers of the reference", () => {
       "3",
       "1e308",
       "1000000000000",
-      BEYOND_DOUBLES,
+      "9007199254740993",
       '""',
       '"x"',
       '"AAAA"',
@@ -162,16 +163,14 @@ describe("answers of the reference", () => {
     // Scalars, lists without lists, and names of members.
     const values = /"(?:[^"\\]|\\.)*"|-?\d[\d.e+-]*|\btrue\b|\bfalse\b|\bnull\b|\[[^[\]{}]*\]/g;
     const outcomes = new Outcomes();
-    for (let i = 0; i < 3000; i++) {
+    for (let i = 0; i < 2000; i++) {
       const answer = answerAt(i);
       let body = answer.body;
       for (let changes = 1 + Math.floor(next() * 3); changes > 0; changes--) {
         const places = [...body.matchAll(values)];
         const place = places[Math.floor(next() * places.length)];
         if (place === undefined) break;
-        // Beyond 2^53 it is a bigint, which can't be written into a message as JSON.
-        const some = answer.type.endsWith("binref") ? odd.filter((text) => text !== BEYOND_DOUBLES) : odd;
-        const value = some[Math.floor(next() * some.length)] ?? "null";
+        const value = odd[Math.floor(next() * odd.length)] ?? "null";
         body = body.slice(0, place.index) + value + body.slice(place.index + place[0].length);
       }
       await outcomes.add(
@@ -179,15 +178,13 @@ describe("answers of the reference", () => {
         () => body,
       );
     }
-    expect(outcomes.of("a result")).toBeGreaterThan(200);
-    expect(outcomes.of("DECODE_FAILED")).toBeGreaterThan(200);
+    expect(outcomes.of("a result")).toBeGreaterThan(100);
+    expect(outcomes.of("DECODE_FAILED")).toBeGreaterThan(100);
     expect(outcomes.of("UNSUPPORTED_DTYPE", "TRANSPORT_MISSING", "PATH_ESCAPE")).toBeGreaterThan(20);
   });
 });
 
-test("answers whose HTTP is changed too give a result or a TesseractError, and no call hangs", {
-  timeout: 30_000,
-}, async () => {
+test("answers whose HTTP is changed too give a result or a TesseractError, and no call hangs", async () => {
   const next = randomNumbers(3);
   let changed = Buffer.alloc(0);
   const schema = JSON.stringify(openapi());

@@ -61,8 +61,8 @@ export function mapArrays(
     Array.from(list, (item, index) => {
       // The usual item of a long list, for which no path is put together.
       if (typeof item === "number" && Number.isFinite(item)) return item;
-      if (item === undefined) throw invalidTree(`${path}[${index}]`, "undefined can't be sent in a list");
-      return visit(item, `${path}[${index}]`);
+      if (item === undefined) throw invalidTree(`${path}.[${index}]`, "undefined can't be sent in a list");
+      return visit(item, `${path}.[${index}]`);
     });
   const visitRecord = (record: object, path: string): object => {
     if (!isPlainObject(record)) {

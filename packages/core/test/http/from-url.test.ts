@@ -51,6 +51,15 @@ describe("a URL", () => {
     },
   );
 
+  test.each(["http://me:secret@localhost:99999", "me:secret@localhost:8000", "ftp://me:secret@localhost"])(
+    "%j is refused for another reason, and its password isn't repeated either",
+    async (url) => {
+      const error = await refusal(url);
+      expect(error).toEqual(tesseractError("INVALID_URL"));
+      expect(`${error.message} ${error.hint} ${error.cause}`).not.toContain("secret");
+    },
+  );
+
   test("may be an object, end with a slash, and have capitals", async () => {
     await using server = await serve((_, response) => json(response, offer));
     for (const url of [

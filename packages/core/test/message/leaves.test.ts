@@ -124,7 +124,7 @@ describe("a leaf that can't be sent names its place", () => {
   ])("%s", async (_, value, message, hint) => {
     for (const [tree, place] of [
       [{ inputs: { a: value } }, /^inputs\.a: /],
-      [{ inputs: { layers: [0, { w: value }] } }, /^inputs\.layers\.?\[1\]\.w: /],
+      [{ inputs: { layers: [0, { w: value }] } }, /^inputs\.layers\.\[1\]\.w: /],
       [value, /^The request: /],
     ] as const) {
       const error = await failureOf(() => map(tree));
@@ -141,7 +141,7 @@ describe("a leaf that can't be sent names its place", () => {
     sparse[2] = 3;
     const error = await refusal({ a: sparse });
     expect(error).toEqual(tesseractError("INVALID_TREE", "undefined"));
-    expect(error.message).toMatch(/^a\.?\[1\]: /);
+    expect(error.message).toMatch(/^a\.\[1\]: /);
   });
 });
 
@@ -163,7 +163,7 @@ describe("an array whose parts don't agree is refused with its place", () => {
   ])("%s", async (_, array, code) => {
     const error = await refusal({ inputs: { layers: [{ weights: array }] } });
     expect(error).toEqual(tesseractError(code));
-    expect(error.message).toMatch(/^inputs\.layers\.?\[0\]\.weights: /);
+    expect(error.message).toMatch(/^inputs\.layers\.\[0\]\.weights: /);
   });
 });
 

@@ -18,7 +18,8 @@ export function parseReference(text: unknown, path: string): Reference {
   const match = typeof text === "string" ? /^(.+?)(?::(\d+)(?::(\d+))?)?$/s.exec(text) : null;
   const file = match?.[1];
   if (match === null || file === undefined) {
-    throw new TesseractError("DECODE_FAILED", `${path}: ${JSON.stringify(text)} is no reference to a file`);
+    const found = typeof text === "string" ? JSON.stringify(text) : `a ${typeof text}`;
+    throw new TesseractError("DECODE_FAILED", `${path}: ${found} is no reference to a file`);
   }
   const offset = Number(match[2] ?? 0);
   const compressedSize = match[3] === undefined ? undefined : Number(match[3]);

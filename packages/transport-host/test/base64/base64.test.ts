@@ -1,10 +1,13 @@
 import { type DType, dtypes, hostArray, itemSize, makeHostArray, viewAs } from "@tesseract-ts/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as portable from "../../src/base64/codec.js";
 import * as native from "../../src/base64/codec-node.js";
 import { base64 } from "../../src/index.js";
 import { firstDifference, randomBytes, randomNumbers } from "../lz4/support.js";
 import { failureOf, memoryTaken, pieces, receivedArray, tesseractError, textOf } from "../support.js";
+
+// Many cases each, on a machine that may be busy.
+vi.setConfig({ testTimeout: 30_000 });
 
 const codecs = [
   ["the portable codec", portable],
@@ -20,7 +23,7 @@ async function decode(
   { shape, dtype = "uint8", atMost }: { shape: readonly number[]; dtype?: DType; atMost?: number },
 ): Promise<Uint8Array> {
   const transport = base64();
-  const sink = transport.openBuffer?.({ shape, dtype }, atMost);
+  const sink = transport.openBuffer?.({ path: "y", shape, dtype }, atMost);
   if (sink === undefined) throw new Error("No sink");
   for (const chunk of chunks) {
     sink.write(chunk);
@@ -205,7 +208,7 @@ describe("what a message announces", () => {
     const transport = base64();
     for (const shape of [undefined, null, "x", [-1], [1.5], [null], [2 ** 40, 2 ** 40], {}]) {
       for (const dtype of [undefined, "bfloat16", "float64", 3]) {
-        const sink = transport.openBuffer?.({ shape, dtype }, undefined);
+        const sink = transport.openBuffer?.({ path: "y", shape, dtype }, undefined);
         sink?.write(ascii("AAAAAAAA"));
         expect(sink?.end()).toEqual(new Uint8Array(6));
       }
