@@ -37,6 +37,9 @@ const startTypeScript = (): WorkerProcess =>
   new WorkerProcess(process.execPath, ["--expose-gc", "--import", "tsx", here("worker.ts")]);
 const startPython = (): WorkerProcess => new WorkerProcess(findPython(), [here("worker.py")]);
 
+/** More calls than a round has, so that both sides' just-in-time compilers and pools have settled. */
+const WARM_UP = 4;
+
 /** Both in turn, so that what the machine does meanwhile meets both; the first round only warms up. */
 async function inTurn(
   work: (worker: WorkerProcess, count: number) => Promise<number[]>,
@@ -46,7 +49,8 @@ async function inTurn(
   const times: [number[], number[]] = [[], []];
   for (let round = 0; round <= rounds; round++) {
     for (const side of [0, 1] as const) {
-      const measured = await work(workers[side], calls[size] ?? 1);
+      const count = calls[size] ?? 1;
+      const measured = await work(workers[side], round === 0 && size < 1e7 ? count * WARM_UP : count);
       if (round > 0) times[side].push(...measured);
     }
   }

@@ -15,13 +15,19 @@ export default class TallyReporter {
         const { state, note } = test.result();
         const name = `${file} > ${test.fullName}`;
         if (state === "passed") result.passed += 1;
-        else if (state === "skipped") result.skipped.push({ name, reason: note ?? reasonOf(test.options.mode) });
+        else if (state === "skipped") result.skipped.push({ name, reason: note ?? reasonFor(test) });
         else result.failed.push(name);
       }
     }
-    for (const error of unhandledErrors) result.failed.push(`outside of any test: ${error.message}`);
+    for (const error of unhandledErrors)
+      result.failed.push(`outside of any test: ${String(error.message).split("\n")[0]}`);
     writeFileSync(process.env.TALLY_FILE, JSON.stringify(result));
   }
 }
 
-const reasonOf = (mode) => (mode === "todo" ? "still to be written" : "no reason given");
+function reasonFor(test) {
+  for (let parent = test.parent; parent !== undefined; parent = parent.parent) {
+    if (parent.errors().length > 0) return "its set-up failed";
+  }
+  return test.options.mode === "todo" ? "still to be written" : "no reason given";
+}

@@ -102,11 +102,14 @@ export class Connection implements Backend {
     );
     const plan = await transports.plan(call.encoding, this.serverCapabilities);
     const { body, lease } = await encodeMessage(call.payload, { ...plan, adapters, signal });
+    let released: Promise<void> | undefined;
     try {
       const tree = await this.send(call, body, { accept: acceptHeader(encoding) }, signal);
+      // The server has read the request; cleaning up after it needn't hold up the decoding.
+      released = lease.release();
       return computing.has(call.route) ? await decodeMessage(tree, transports.list, signal) : tree;
     } finally {
-      await lease.release();
+      await (released ?? lease.release());
     }
   }
 

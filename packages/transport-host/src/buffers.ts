@@ -8,7 +8,7 @@ import {
   TesseractError,
   viewAs,
 } from "@tesseract-ts/core";
-import { allocate } from "./base64/base64-sink.js";
+import { allocate } from "./allocate.js";
 import { compressFrame, decompressFrame } from "./lz4/frame.js";
 import { Lz4Error } from "./lz4/lz4-error.js";
 import { inTurns } from "./turns.js";
@@ -69,7 +69,7 @@ async function decompress(
       `${path}: ${frame.length} bytes of LZ4 can't be the ${expected} bytes that the shape and dtype need`,
     );
   }
-  const target = allocate(expected);
+  const target = allocate(expected, path);
   try {
     await inTurns(decompressFrame(frame, target), signal);
   } catch (error) {

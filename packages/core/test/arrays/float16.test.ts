@@ -115,8 +115,8 @@ describe("float16", () => {
     );
   });
 
-  test.runIf(native)("any number becomes what the platform makes of it", () => {
-    if (native === undefined) return;
+  test("any number becomes what the platform makes of it", (context) => {
+    if (native === undefined) return context.skip(`Node ${process.version} has no Float16Array`);
     const buffer = new ArrayBuffer(2);
     const [numbers, patterns] = [new native(buffer), new Uint16Array(buffer)];
     fc.assert(

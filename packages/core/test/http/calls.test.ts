@@ -193,7 +193,7 @@ describe("what a transport keeps for a request is given back exactly once", () =
     );
   });
 
-  test("not before the answer's arrays were read", async () => {
+  test("as soon as the server has answered, while the answer's arrays are read", async () => {
     const host = numberedHost();
     const released: number[] = [];
     const decode: typeof host.decode = async (encoded, context) => {
@@ -207,7 +207,7 @@ describe("what a transport keeps for a request is given back exactly once", () =
       },
       { transports: [{ ...host, decode }] },
     );
-    expect(released).toEqual([0]);
+    expect(released).toEqual([1]);
   });
 });
 

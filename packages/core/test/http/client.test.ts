@@ -437,25 +437,27 @@ describe.each(clients)("over $name", ({ create, isUndici }) => {
       await client.close();
     });
 
-    test.runIf(isUndici)("isn't opened beyond the limit; more calls wait", async () => {
-      let most = 0;
-      let now = 0;
-      const server = serve(async (_, response) => {
-        most = Math.max(most, ++now);
-        await sleep(5);
-        now--;
-        json(response, 1);
+    // `fetch` keeps its connections to itself.
+    if (isUndici)
+      test("isn't opened beyond the limit; more calls wait", async () => {
+        let most = 0;
+        let now = 0;
+        const server = serve(async (_, response) => {
+          most = Math.max(most, ++now);
+          await sleep(5);
+          now--;
+          json(response, 1);
+        });
+        await withClient(
+          server,
+          async (client, { sockets }) => {
+            await Promise.all(Array.from({ length: 20 }, () => call(client, { body: small() })));
+            expect(sockets).toHaveLength(3);
+            expect(most).toBe(3);
+          },
+          3,
+        );
       });
-      await withClient(
-        server,
-        async (client, { sockets }) => {
-          await Promise.all(Array.from({ length: 20 }, () => call(client, { body: small() })));
-          expect(sockets).toHaveLength(3);
-          expect(most).toBe(3);
-        },
-        3,
-      );
-    });
   });
 
   describe("giving up", () => {
@@ -589,31 +591,33 @@ describe.each(clients)("over $name", ({ create, isUndici }) => {
       }
     });
 
-    test.runIf(isUndici).each([
-      [1000, 1001],
-      [1000, 999],
-      [300_000, 300_001],
-      [300_000, 299_999],
-      [10, 0],
-    ])("of %i bytes that announces %i is the caller's mistake, and isn't sent again", async (length, announced) => {
-      let asked = 0;
-      let requests = 0;
-      const server = serve((_, response) => {
-        requests++;
-        json(response, 1);
+    // `fetch` finds out the length by itself.
+    if (isUndici)
+      test.each([
+        [1000, 1001],
+        [1000, 999],
+        [300_000, 300_001],
+        [300_000, 299_999],
+        [10, 0],
+      ])("of %i bytes that announces %i is the caller's mistake, and isn't sent again", async (length, announced) => {
+        let asked = 0;
+        let requests = 0;
+        const server = serve((_, response) => {
+          requests++;
+          json(response, 1);
+        });
+        await withClient(server, async (client) => {
+          async function* chunks(): AsyncGenerator<Uint8Array> {
+            asked++;
+            yield* pieces(utf8("x".repeat(length)), 1 << 16);
+          }
+          const body = source(chunks, announced);
+          const error = await failureOf(() => call(client, { body }));
+          expect(error).toEqual(tesseractError("INVALID_ARGUMENT"));
+          expect(error.hint).toContain("byteLength");
+        });
+        expect(asked).toBeLessThanOrEqual(2);
+        expect(requests).toBe(0);
       });
-      await withClient(server, async (client) => {
-        async function* chunks(): AsyncGenerator<Uint8Array> {
-          asked++;
-          yield* pieces(utf8("x".repeat(length)), 1 << 16);
-        }
-        const body = source(chunks, announced);
-        const error = await failureOf(() => call(client, { body }));
-        expect(error).toEqual(tesseractError("INVALID_ARGUMENT"));
-        expect(error.hint).toContain("byteLength");
-      });
-      expect(asked).toBeLessThanOrEqual(2);
-      expect(requests).toBe(0);
-    });
   });
 });

@@ -2,6 +2,7 @@
 
 import { type BufferSink, elementCount, isDType, itemSize, TesseractError } from "@tesseract-ts/core";
 import { decodeInto } from "#base64";
+import { allocate } from "../allocate.js";
 
 /** Memory is taken for what a message announces once this much of it has really come. */
 const TRUSTED = 1 << 20;
@@ -33,7 +34,8 @@ export class Base64Sink implements BufferSink {
   ) {
     const announced = atMost === undefined ? Number.POSITIVE_INFINITY : Math.ceil(atMost / 4) * 3;
     this.limit = expected === undefined ? announced : Math.min(announced, mostEncoded(expected));
-    this.target = new Uint8Array(Math.min(expected ?? TRUSTED, this.limit, TRUSTED));
+    // What isn't written doesn't leave here: `end` gives what has been.
+    this.target = allocate(Math.min(expected ?? TRUSTED, this.limit, TRUSTED), path);
   }
 
   write(text: Uint8Array): void {
@@ -92,7 +94,7 @@ export class Base64Sink implements BufferSink {
     }
     const doubled = Math.max(bytes, this.target.length * 2);
     const wanted = this.expected !== undefined && bytes <= this.expected ? this.expected : doubled;
-    const grown = allocate(Math.min(Math.max(bytes, wanted), this.limit));
+    const grown = allocate(Math.min(Math.max(bytes, wanted), this.limit), this.path);
     grown.set(this.target.subarray(0, this.length));
     this.target = grown;
   }
@@ -105,15 +107,6 @@ export function expectedBytes(shape: unknown, dtype: unknown): number | undefine
     ? elementCount(shape) * itemSize(dtype)
     : -1;
   return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : undefined;
-}
-
-/** @throws TesseractError DECODE_FAILED, where there isn't that much memory */
-export function allocate(bytes: number): Uint8Array<ArrayBuffer> {
-  try {
-    return new Uint8Array(bytes);
-  } catch (error) {
-    throw new TesseractError("DECODE_FAILED", `There is no memory for an array of ${bytes} bytes`, { cause: error });
-  }
 }
 
 const PAD = 0x3d;

@@ -9,13 +9,13 @@ import {
   TesseractError,
   type TextSource,
 } from "@tesseract-ts/core";
-import { encodeInto } from "#base64";
+import { encodeInto, uninitialized } from "#base64";
 import { arrayFromBytes, compress } from "../buffers.js";
 import { endianness, refuseBigEndian } from "../endianness.js";
 import { Base64Sink, expectedBytes } from "./base64-sink.js";
 
 /** Bytes that make one chunk of text: a multiple of 3, and large enough that a chunk's overhead doesn't count. */
-const CHUNK = 144 * 1024;
+const CHUNK = 72 * 1024;
 
 /**
  * The transport `base64`, output format `json+base64`. Compressed with LZ4 where a call asks for it.
@@ -62,7 +62,7 @@ const base64Text = (bytes: Uint8Array): TextSource => ({
     for (let start = 0; start < bytes.length; start += CHUNK) {
       const end = Math.min(bytes.length, start + CHUNK);
       const length = Math.ceil((end - start) / 3) * 4;
-      const buffer = buffers.length < 2 ? new Uint8Array(length) : (buffers.shift() as Uint8Array);
+      const buffer = buffers.length < 2 ? uninitialized(length) : (buffers.shift() as Uint8Array);
       buffers.push(buffer);
       const chunk = buffer.subarray(0, length);
       const whole = end - ((end - start) % 3);

@@ -10,6 +10,12 @@ const UNDERSCORE = 0x5f;
 const bufferOver = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
+/** As its namesake in codec.ts; memory that the process has had before isn't cleared first. */
+export function uninitialized(bytes: number): Uint8Array<ArrayBuffer> {
+  const { buffer, byteOffset } = Buffer.allocUnsafeSlow(bytes);
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, bytes);
+}
+
 /** As its namesake in codec.ts. */
 export function encodeInto(source: Uint8Array, start: number, end: number, target: Uint8Array, offset: number): void {
   const from = bufferOver(source);

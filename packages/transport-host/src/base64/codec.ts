@@ -12,6 +12,9 @@ const pairs = Uint16Array.from(
   (_, bits) => alphabet.charCodeAt(bits >> 6) | (alphabet.charCodeAt(bits & 63) << 8),
 );
 
+/** Memory that is going to be written all over. */
+export const uninitialized = (bytes: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
+
 /**
  * Writes the base64 of `source[start..end)` to `target` from `offset` on. `end - start` is a multiple of 3.
  */

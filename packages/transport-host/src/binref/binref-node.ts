@@ -13,7 +13,7 @@ import {
   type ReceivedArray,
   TesseractError,
 } from "@tesseract-ts/core";
-import { allocate } from "../base64/base64-sink.js";
+import { allocate } from "../allocate.js";
 import { arrayFromBytes, compress } from "../buffers.js";
 import { endianness, refuseBigEndian } from "../endianness.js";
 import type { BinrefOptions } from "./options.js";
@@ -63,7 +63,6 @@ export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTrans
                 : { encoding: "binref", buffer: `${name}:${offset}:${packed.length}`, compression: "lz4" },
           });
         }
-        await files.finish();
         return { arrays: encoded, lease: files };
       } catch (error) {
         await files.release();
@@ -107,17 +106,16 @@ class InputFiles implements Lease {
     return { name: this.names[this.names.length - 1] as string, offset };
   }
 
-  async finish(): Promise<void> {
+  private async finish(): Promise<void> {
     await this.handle?.close();
     this.handle = undefined;
   }
 
   async release(): Promise<void> {
-    await this.finish();
     const removals = this.names.splice(0).map((name) => unlink(join(this.directory, name)));
-    for (const removal of await Promise.allSettled(removals)) {
-      if (removal.status === "fulfilled" || (removal.reason as { code?: unknown }).code === "ENOENT") continue;
-      process.emitWarning(`An input file couldn't be removed: ${String(removal.reason)}`);
+    for (const outcome of await Promise.allSettled([this.finish(), ...removals])) {
+      if (outcome.status === "fulfilled" || (outcome.reason as { code?: unknown }).code === "ENOENT") continue;
+      process.emitWarning(`An input file couldn't be removed: ${String(outcome.reason)}`);
     }
   }
 
@@ -141,16 +139,15 @@ async function read(array: ReceivedArray, outputPath: string, signal: AbortSigna
     );
   }
   const size = data.compression === undefined ? elementCount(shape) * itemSize(dtype) : (compressedSize as number);
-  const handle = await openWithin(outputPath, file, path);
+  const { handle, size: available } = await openWithin(outputPath, file, path);
   try {
-    const available = (await handle.stat()).size;
     if (offset + size > available) {
       throw new TesseractError(
         "DECODE_FAILED",
         `${path}: the array needs ${size} bytes from ${offset} on, but "${file}" has ${available}`,
       );
     }
-    const bytes = allocate(size);
+    const bytes = allocate(size, path);
     await fill(bytes, handle, offset, signal, `${path}: "${file}"`);
     return bytes;
   } finally {

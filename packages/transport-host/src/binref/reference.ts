@@ -35,7 +35,11 @@ export function parseReference(text: unknown, path: string): Reference {
  *
  * @throws TesseractError PATH_ESCAPE, FILE_ERROR
  */
-export async function openWithin(directory: string, file: string, path: string): Promise<FileHandle> {
+export async function openWithin(
+  directory: string,
+  file: string,
+  path: string,
+): Promise<{ readonly handle: FileHandle; readonly size: number }> {
   if (
     isAbsolute(file) ||
     /^[a-z][a-z0-9+.-]*:/i.test(file) ||
@@ -45,12 +49,12 @@ export async function openWithin(directory: string, file: string, path: string):
     throw escapes(directory, file, path);
   }
   try {
-    const root = await realpath(directory);
-    const real = await realpath(resolve(root, file));
+    const [root, real] = await Promise.all([realpath(directory), realpath(resolve(directory, file))]);
     if (!isBelow(root, real)) throw escapes(directory, file, path);
     // The real path has no links; should one appear meanwhile it isn't followed. A FIFO must not block the opening.
     const handle = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    if ((await handle.stat()).isFile()) return handle;
+    const found = await handle.stat();
+    if (found.isFile()) return { handle, size: found.size };
     await handle.close();
   } catch (error) {
     if (error instanceof TesseractError) throw error;

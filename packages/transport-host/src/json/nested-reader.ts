@@ -13,7 +13,7 @@ import {
   type TypedArray,
   viewAs,
 } from "@tesseract-ts/core";
-import { allocate } from "../base64/base64-sink.js";
+import { allocate } from "../allocate.js";
 
 export class NestedReader {
   readonly array: HostArray;
@@ -26,7 +26,7 @@ export class NestedReader {
     const { shape, dtype } = received;
     const elements = elementCount(shape);
     if (elements > 0) this.checkFirstRows();
-    this.data = viewAs(dtype, allocate(elements * itemSize(dtype)).buffer);
+    this.data = viewAs(dtype, allocate(elements * itemSize(dtype), received.path).buffer);
     this.array = makeHostArray(dtype, shape, this.data);
     this.put = entryWriter(dtype, this.data);
   }
