@@ -2,7 +2,8 @@
 import { createHttpClient } from "#http";
 import type { ArrayAdapter } from "./adapters/adapter.js";
 import type { Backend, BackendCall, CallOptions, OpenApiSchema } from "./backend.js";
-import { Closing, withDeadline } from "./deadline.js";
+import { Closing } from "./closing.js";
+import { withDeadline } from "./deadline.js";
 import {
   acceptHeader,
   capabilitiesOf,

@@ -1,33 +1,10 @@
 /** Ends a call on time, on its caller's wish, or when the Tesseract is closed. */
 import type { CallOptions } from "./backend.js";
+import type { Closing } from "./closing.js";
 import { TesseractError } from "./errors.js";
 
 /** The longest delay of `setTimeout`; a longer one would fire at once. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
-
-/**
- * Ends the calls in flight when their Tesseract is closed. An AbortSignal could do it, but Node warns of a leak when
- * more than ten listen to one, as many calls at once would.
- */
-export class Closing {
-  private readonly calls = new Set<AbortController>();
-  private reason: TesseractError | undefined;
-
-  /** @throws TesseractError the reason, if it is closed already */
-  add(call: AbortController): void {
-    if (this.reason !== undefined) throw this.reason;
-    this.calls.add(call);
-  }
-
-  delete(call: AbortController): void {
-    this.calls.delete(call);
-  }
-
-  close(reason: TesseractError): void {
-    this.reason ??= reason;
-    for (const call of this.calls) call.abort(this.reason);
-  }
-}
 
 /**
  * Runs `work` with a signal that is aborted with a typed error when `signal` is, when `timeout` has passed, or when

@@ -1,5 +1,5 @@
 /** HTTP by the platform's `fetch`, in browsers and other runtimes. */
-import { Closing } from "../deadline.js";
+import { Closing } from "../closing.js";
 import { TesseractError } from "../errors.js";
 import type { HttpClient, HttpClientOptions, HttpRequest, RequestBody } from "./http-client.js";
 
