@@ -239,10 +239,10 @@ describeWithRuntime("1.15", "trees", () => {
     cycle.notes.again = cycle;
     expect(await codes({ ratio: Number.NaN })).toBe("INVALID_TREE inputs.ratio");
     expect(await codes({ notes: { f: () => 1 } })).toBe("INVALID_TREE inputs.notes.f");
-    expect(await codes({ stack: [new Date()] })).toBe("INVALID_TREE inputs.stack[0]");
+    expect(await codes({ stack: [new Date()] })).toBe("INVALID_TREE inputs.stack.[0]");
     expect(await codes(cycle)).toBe("INVALID_TREE inputs.notes.again.notes");
     expect(await codes({ stack: [{ dtype: "float64", shape: [3], data: new Float64Array(2) }] })).toBe(
-      "INVALID_ARRAY inputs.stack[0]",
+      "INVALID_ARRAY inputs.stack.[0]",
     );
     expect(await codes({ maybe: { dtype: "bfloat16", shape: [1], data: new Uint16Array(1) } })).toBe(
       "UNSUPPORTED_DTYPE inputs.maybe",
