@@ -43,14 +43,26 @@ async function run(signal: AbortSignal): Promise<void> {
   const tangents = await timed("jacobianVectorProduct", () =>
     heat.jacobianVectorProduct(inputs, ["source", "conductivity"], ["temperature"], v, { signal }),
   );
+  const change = float64(tangents.temperature);
+  printRows([
+    ["J v", sparkline(change)],
+    ["", range(change)],
+  ]);
   // Jᵀ w: the gradient of the temperature, weighted by w.
   const w = { temperature: Float64Array.from(source, (_, i) => Math.cos(3 * i)) };
   const gradient = await timed("vectorJacobianProduct", () =>
     heat.vectorJacobianProduct(inputs, ["source", "conductivity"], ["temperature"], w, { signal }),
   );
+  const bySource = float64(gradient.source);
+  const byConductivity = float64(gradient.conductivity);
+  printRows([
+    ["Jᵀ w", sparkline(bySource)],
+    ["", `${range(bySource)}; ${byConductivity[0]?.toFixed(3)} for the conductivity`],
+  ]);
 
-  const forward = dot(w.temperature, float64(tangents.temperature));
-  const backward = dot(float64(gradient.source), v.source) + dot(float64(gradient.conductivity), [v.conductivity]);
+  const forward = dot(w.temperature, change);
+  const backward = dot(bySource, v.source) + dot(byConductivity, [v.conductivity]);
+  console.log(`\n${bold("One against the other")}`);
   const difference = Math.abs(forward - backward) / Math.abs(forward);
   const agree = difference < TOLERANCE;
   printRows([
@@ -70,6 +82,9 @@ async function timed<T>(name: string, call: () => Promise<T>): Promise<T> {
 }
 
 const milliseconds = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+
+const range = (values: Float64Array): string =>
+  `from ${Math.min(...values).toFixed(3)} to ${Math.max(...values).toFixed(3)}`;
 
 const bump = (i: number, center: number, width: number): number => Math.exp(-(((i - center) / width) ** 2));
 

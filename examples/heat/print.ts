@@ -10,10 +10,11 @@ export const red = (text: string): string => paint(31, text);
 
 const BARS = [..." ▁▂▃▄▅▆▇█"];
 
-/** One character for each value, as high as the value is between 0 and the largest. */
+/** One character for each value, as high as the value is between the least, or 0 if none is below it, and the largest. */
 export function sparkline(values: ArrayLike<number>): string {
-  const top = Math.max(...Array.from(values), Number.MIN_VALUE);
-  return Array.from(values, (value) => BARS[Math.round((Math.max(value, 0) / top) * (BARS.length - 1))]).join("");
+  const bottom = Math.min(...Array.from(values), 0);
+  const height = Math.max(...Array.from(values), bottom + Number.MIN_VALUE) - bottom;
+  return Array.from(values, (value) => BARS[Math.round(((value - bottom) / height) * (BARS.length - 1))]).join("");
 }
 
 const NAME_WIDTH = 11;
