@@ -13,23 +13,28 @@ import {
   type ReceivedArray,
   TesseractError,
 } from "@tesseract-ts/core";
-import { allocate } from "../allocate.js";
 import { arrayFromBytes, compress } from "../buffers.js";
 import { endianness, refuseBigEndian } from "../endianness.js";
+import { AnticipatedMemory } from "./anticipated-memory.js";
 import type { BinrefOptions } from "./options.js";
 import { openWithin, parseReference } from "./reference.js";
 
 /** A file that is larger gets no more arrays; the reference's limit. */
 const LARGEST_FILE = 100 * 1024 * 1024;
-/** Bytes per read or write; between them a call can be aborted. */
-const STEP = 1 << 22;
-/** Reads at a time: fresh memory costs more to touch for the first time than the copy into it, and two cores share that. */
-const LANES = 2;
+/** Bytes per write; between them a call can be aborted. */
+const WRITE_STEP = 1 << 26;
+const READ_STEP = 1 << 22;
+/**
+ * Reads at a time, as many as libuv has threads: to touch fresh memory for the first time costs more than the copy into
+ * it, and the kernel does that on several cores at once.
+ */
+const LANES = 4;
 
 /**
  * The transport `binref`, output format `json+binref`: for a server on this host, or one that shares directories.
  */
 export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTransport {
+  const memory = new AnticipatedMemory();
   return {
     name: "binref",
     carries: "host",
@@ -63,6 +68,7 @@ export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTrans
                 : { encoding: "binref", buffer: `${name}:${offset}:${packed.length}`, compression: "lz4" },
           });
         }
+        memory.prepare();
         return { arrays: encoded, lease: files };
       } catch (error) {
         await files.release();
@@ -77,7 +83,7 @@ export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTrans
       if (outputPath === undefined) throw missingPath("outputPath");
       const arrays: HostArray[] = [];
       for (const array of encoded)
-        arrays.push(await arrayFromBytes(array, await read(array, outputPath, signal), signal));
+        arrays.push(await arrayFromBytes(array, await read(array, outputPath, memory, signal), signal));
       return arrays;
     },
   };
@@ -99,7 +105,7 @@ class InputFiles implements Lease {
     const { handle, size: offset } = this;
     for (let written = 0; written < bytes.length; ) {
       signal?.throwIfAborted();
-      const step = Math.min(bytes.length - written, STEP);
+      const step = Math.min(bytes.length - written, WRITE_STEP);
       written += (await (handle as FileHandle).write(bytes, written, step, offset + written)).bytesWritten;
     }
     this.size += bytes.length;
@@ -129,7 +135,12 @@ class InputFiles implements Lease {
 }
 
 /** The bytes that a reference names, checked against the file's size before memory is taken for them. */
-async function read(array: ReceivedArray, outputPath: string, signal: AbortSignal | undefined): Promise<Uint8Array> {
+async function read(
+  array: ReceivedArray,
+  outputPath: string,
+  memory: AnticipatedMemory,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
   const { path, data, shape, dtype } = array;
   const { file, offset, compressedSize } = parseReference(data.buffer, path);
   if (data.compression !== undefined && compressedSize === undefined) {
@@ -147,7 +158,7 @@ async function read(array: ReceivedArray, outputPath: string, signal: AbortSigna
         `${path}: the array needs ${size} bytes from ${offset} on, but "${file}" has ${available}`,
       );
     }
-    const bytes = allocate(size, path);
+    const bytes = await memory.take(size, path);
     await fill(bytes, handle, offset, signal, `${path}: "${file}"`);
     return bytes;
   } finally {
@@ -166,7 +177,7 @@ async function fill(
   const lane = async (): Promise<void> => {
     while (next < bytes.length) {
       const start = next;
-      const end = Math.min(start + STEP, bytes.length);
+      const end = Math.min(start + READ_STEP, bytes.length);
       next = end;
       for (let filled = start; filled < end; ) {
         signal?.throwIfAborted();
