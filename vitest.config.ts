@@ -9,7 +9,12 @@ export default defineConfig({
       {
         resolve,
         ssr: { resolve: { conditions: ["source", "node"], externalConditions: ["source", "node"] } },
-        test: { name: "unit", include: ["packages/*/test/**/*.test.ts"], exclude: ["**/node_modules/**"] },
+        test: {
+          name: "unit",
+          include: ["packages/*/test/**/*.test.ts"],
+          // The simulator's tests need its libraries, which are built in C++: npm run test:simulator.
+          exclude: ["**/node_modules/**", "packages/cuda-simulator/**"],
+        },
       },
       {
         resolve,

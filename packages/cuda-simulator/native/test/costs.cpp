@@ -1,0 +1,101 @@
+// What calls and copies cost: `costs LIBRARY` prints a table, and fails if a call that does nothing costs a microsecond or
+// more, or a large copy runs at less than 80 % of memcpy.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "../src/driver.h"
+
+namespace {
+
+void* library;
+
+template <class Function>
+Function* find(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+#define DRIVER(name) auto* name = find<decltype(::name)>(#name)
+
+// The best of several rounds, in seconds for one.
+template <class Work>
+double best(int rounds, int repeats, Work work) {
+  double least = 1e9;
+  for (int round = 0; round < rounds; ++round) {
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < repeats; ++i) work();
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    least = std::min(least, took.count() / repeats);
+  }
+  return least;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  setenv("CUDA_SIMULATOR_MACHINE", "costs", 0);
+  library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : nullptr;
+  if (library == nullptr) return 2;
+  DRIVER(cuInit);
+  DRIVER(cuCtxCreate_v2);
+  DRIVER(cuCtxGetCurrent);
+  DRIVER(cuDriverGetVersion);
+  DRIVER(cuCtxSynchronize);
+  DRIVER(cuMemAlloc_v2);
+  DRIVER(cuMemFree_v2);
+  DRIVER(cuMemAllocHost_v2);
+  DRIVER(cuMemcpyHtoD_v2);
+  DRIVER(cuMemcpyDtoH_v2);
+  DRIVER(cuMemcpyDtoD_v2);
+  DRIVER(cuMemcpyHtoDAsync_v2);
+  DRIVER(cuPointerGetAttribute);
+  CUcontext context = nullptr;
+  if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate_v2(&context, 0, 0) != CUDA_SUCCESS) return 2;
+  bool good = true;
+  auto nothing = [&](const char* name, double seconds) {
+    std::printf("%-36s %9.0f ns\n", name, seconds * 1e9);
+    return seconds;
+  };
+  int version = 0;
+  good = nothing("cuCtxGetCurrent", best(5, 100000, [&] { cuCtxGetCurrent(&context); })) < 1e-6 && good;
+  good = nothing("cuDriverGetVersion", best(5, 100000, [&] { cuDriverGetVersion(&version); })) < 1e-6 && good;
+  nothing("cuCtxSynchronize, nothing queued", best(5, 100000, [&] { cuCtxSynchronize(); }));
+  CUdeviceptr small = 0;
+  nothing("cuMemAlloc and cuMemFree, 4 KiB", best(5, 1000, [&] { cuMemAlloc_v2(&small, 4096), cuMemFree_v2(small); }));
+  cuMemAlloc_v2(&small, 4096);
+  unsigned type = 0;
+  nothing("cuPointerGetAttribute",
+          best(5, 100000, [&] { cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, small); }));
+  char bytes[4096] = {};
+  nothing("cuMemcpyDtoH, 4 KiB", best(5, 10000, [&] { cuMemcpyDtoH_v2(bytes, small, 4096); }));
+  nothing("cuMemcpyDtoD and cuCtxSynchronize",
+          best(5, 2000, [&] { cuMemcpyDtoD_v2(small, small, 4096), cuCtxSynchronize(); }));
+
+  constexpr size_t kSize = 64 << 20;
+  std::vector<unsigned char> one(kSize, 1), other(kSize, 2);
+  CUdeviceptr first = 0, second = 0;
+  void* pinned = nullptr;
+  if (cuMemAlloc_v2(&first, kSize) != 0 || cuMemAlloc_v2(&second, kSize) != 0 || cuMemAllocHost_v2(&pinned, kSize) != 0) return 2;
+  std::memset(pinned, 1, kSize);
+  // In turns with memcpy, so that both meet the same noise.
+  auto copy = [&](const char* name, auto&& work) {
+    double plain = 1e9, ours = 1e9;
+    for (int round = 0; round < 15; ++round) {
+      plain = std::min(plain, best(1, 1, [&] { std::memcpy(one.data(), other.data(), kSize); }));
+      ours = std::min(ours, best(1, 1, [&] { work(), cuCtxSynchronize(); }));
+    }
+    std::printf("%-36s %9.2f GB/s, %3.0f %% of memcpy\n", name, kSize / ours / 1e9, 100 * plain / ours);
+    good = plain / ours >= 0.8 && good;
+  };
+  copy("64 MiB: cuMemcpyHtoD", [&] { cuMemcpyHtoD_v2(first, one.data(), kSize); });
+  copy("64 MiB: cuMemcpyHtoD, pinned", [&] { cuMemcpyHtoD_v2(first, pinned, kSize); });
+  copy("64 MiB: cuMemcpyHtoDAsync, pinned", [&] { cuMemcpyHtoDAsync_v2(first, pinned, kSize, nullptr); });
+  copy("64 MiB: cuMemcpyDtoH", [&] { cuMemcpyDtoH_v2(one.data(), first, kSize); });
+  copy("64 MiB: cuMemcpyDtoD", [&] { cuMemcpyDtoD_v2(second, first, kSize); });
+  cuMemFree_v2(first);
+  return good ? 0 : 1;
+}

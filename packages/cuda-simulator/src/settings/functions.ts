@@ -1,0 +1,35 @@
+/**
+ * The functions that the trace names and faults can befall, without versions. Those that only read what a thread or a table
+ * has (`cuGetErrorName`, `cuGetErrorString`, `cudaGetLastError` and their like) aren't among them.
+ */
+export const FUNCTIONS: readonly string[] = `
+  cuCtxCreate cuCtxDestroy cuCtxDisablePeerAccess cuCtxEnablePeerAccess cuCtxGetApiVersion cuCtxGetCurrent
+  cuCtxGetDevice cuCtxGetFlags cuCtxGetStreamPriorityRange cuCtxPopCurrent cuCtxPushCurrent cuCtxSetCurrent
+  cuCtxSynchronize cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute cuDeviceGetCount cuDeviceGetDefaultMemPool
+  cuDeviceGetMemPool cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetUuid cuDevicePrimaryCtxGetState
+  cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuDevicePrimaryCtxRetain cuDevicePrimaryCtxSetFlags
+  cuDeviceSetMemPool cuDeviceTotalMem cuDriverGetVersion cuEventCreate cuEventDestroy cuEventElapsedTime
+  cuEventQuery cuEventRecord cuEventSynchronize cuGetProcAddress cuInit cuIpcCloseMemHandle cuIpcGetEventHandle
+  cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle cuLaunchHostFunc cuMemAddressFree cuMemAddressReserve
+  cuMemAlloc cuMemAllocAsync cuMemAllocFromPoolAsync cuMemAllocHost cuMemAllocPitch cuMemCreate
+  cuMemExportToShareableHandle cuMemFree cuMemFreeAsync cuMemFreeHost cuMemGetAccess cuMemGetAddressRange
+  cuMemGetAllocationGranularity cuMemGetAllocationPropertiesFromHandle cuMemGetInfo cuMemHostAlloc
+  cuMemHostGetDevicePointer cuMemHostGetFlags cuMemHostRegister cuMemHostUnregister cuMemImportFromShareableHandle
+  cuMemMap cuMemPoolCreate cuMemPoolDestroy cuMemPoolGetAttribute cuMemPoolSetAttribute cuMemPoolTrimTo cuMemRelease
+  cuMemRetainAllocationHandle cuMemSetAccess cuMemUnmap cuMemcpy cuMemcpy2D cuMemcpy2DAsync cuMemcpyAsync
+  cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyPeer
+  cuMemcpyPeerAsync cuMemsetD16 cuMemsetD16Async cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD2D8Async
+  cuMemsetD32 cuMemsetD32Async cuMemsetD8 cuMemsetD8Async cuPointerGetAttribute cuPointerGetAttributes
+  cuStreamAddCallback cuStreamCreate cuStreamCreateWithPriority cuStreamDestroy cuStreamGetCtx cuStreamGetFlags
+  cuStreamGetPriority cuStreamQuery cuStreamSynchronize cuStreamWaitEvent
+  cudaDeviceCanAccessPeer cudaDeviceGetAttribute cudaDeviceGetPCIBusId cudaDeviceReset cudaDeviceSynchronize
+  cudaDriverGetVersion cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy cudaEventElapsedTime cudaEventQuery
+  cudaEventRecord cudaEventSynchronize cudaFree cudaFreeAsync cudaFreeHost cudaGetDevice cudaGetDeviceCount
+  cudaHostAlloc cudaHostGetDevicePointer cudaHostRegister cudaHostUnregister cudaIpcCloseMemHandle
+  cudaIpcGetEventHandle cudaIpcGetMemHandle cudaIpcOpenEventHandle cudaIpcOpenMemHandle cudaLaunchHostFunc
+  cudaMalloc cudaMallocAsync cudaMallocHost cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaMemset cudaMemsetAsync
+  cudaPointerGetAttributes cudaRuntimeGetVersion cudaSetDevice cudaStreamCreate cudaStreamCreateWithFlags
+  cudaStreamCreateWithPriority cudaStreamDestroy cudaStreamQuery cudaStreamSynchronize cudaStreamWaitEvent
+`
+  .trim()
+  .split(/\s+/);
