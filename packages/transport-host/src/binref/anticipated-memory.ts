@@ -12,8 +12,10 @@ import { allocate } from "../allocate.js";
 const WORTHWHILE = 1 << 22;
 /** More isn't held in advance. */
 const MOST = 1 << 28;
-/** Bytes between two looks at whether the answer has come. */
-const STEP = 1 << 22;
+/** Bytes of the smallest pages there are; one of larger pages is merely touched several times. */
+const PAGE = 4096;
+/** Pages between two looks at whether the answer has come: as many as one read may have targets (IOV_MAX). */
+const PAGES = 1024;
 
 interface Touching {
   readonly memory: Uint8Array<ArrayBuffer>;
@@ -53,15 +55,18 @@ export class AnticipatedMemory {
   }
 }
 
-/** Reads zeros into the memory until it is full or taken. */
+/** Reads a zero into each page, until all are touched or the memory is taken. */
 async function touch(touching: Touching): Promise<void> {
   // Not every platform has the device; the memory is then touched when it is written.
   const zeros = await open("/dev/zero").catch(() => undefined);
   if (zeros === undefined) return;
   try {
     const { memory } = touching;
-    for (let at = 0; at < memory.length && !touching.taken; at += STEP) {
-      await zeros.read(memory, at, Math.min(STEP, memory.length - at));
+    for (let at = 0; at < memory.length && !touching.taken; at += PAGES * PAGE) {
+      const pages = Math.min(PAGES, Math.ceil((memory.length - at) / PAGE));
+      await zeros.readv(
+        Array.from({ length: pages }, (_, page) => memory.subarray(at + page * PAGE, at + page * PAGE + 1)),
+      );
     }
   } catch {
     // It is done in advance only to save time.
