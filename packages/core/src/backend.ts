@@ -1,5 +1,7 @@
 /** What a `Tesseract` stands on: a connection to a server, or a Tesseract in this process. */
+
 import type { RequestedEncoding, ServerCapabilities } from "./encoding.js";
+import type { GpuTransportExplanation } from "./gpu-transport.js";
 
 /** Ends a call early. */
 export interface CallOptions {
@@ -41,6 +43,14 @@ export interface Backend {
   readonly defaultEncoding: RequestedEncoding;
   /** @throws TesseractError ENCODING_UNAVAILABLE, RUNTIME_TOO_OLD, TRANSPORT_MISSING */
   checkEncoding(requested: RequestedEncoding): void;
+  /**
+   * How GPU arrays can go: a transport's name, or `none`.
+   *
+   * @param requested the `gpuTransport` that is asked for, if any
+   * @throws TesseractError ENCODING_UNAVAILABLE, RUNTIME_TOO_OLD, TRANSPORT_MISSING, TRANSPORT_UNUSABLE
+   */
+  resolveGpuTransport(requested: string | undefined, options: CallOptions): Promise<string>;
+  explainGpuTransport(requested: string | undefined, options: CallOptions): Promise<GpuTransportExplanation>;
   /** The answer's tree, with its arrays decoded. */
   call(call: BackendCall): Promise<unknown>;
   close(): Promise<void>;

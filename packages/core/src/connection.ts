@@ -12,11 +12,17 @@ import {
   type ServerCapabilities,
 } from "./encoding.js";
 import { TesseractError, type TesseractWarning } from "./errors.js";
+import { EXPORTS_DONE_HEADER, ExportAcknowledgements } from "./exports.js";
+import { CALL_HEADER, GivenUpCalls } from "./given-up-calls.js";
+import { checkOverHttp } from "./gpu-check.js";
+import { type GpuTransportExplanation, GpuTransports } from "./gpu-transport.js";
 import type { HttpClient, RequestBody } from "./http/http-client.js";
 import { JsonBody } from "./json/writer.js";
 import { Answer } from "./message/answer.js";
 import { decodeMessage } from "./message/decode-message.js";
 import { encodeMessage, toAbstract } from "./message/encode-message.js";
+import type { MessageLease } from "./message/message-lease.js";
+import { randomId } from "./random.js";
 import type { TransportSet } from "./transport-set.js";
 
 export interface ConnectionOptions {
@@ -34,9 +40,42 @@ export interface ConnectionOptions {
 
 const computing = new Set(["apply", "jacobian", "jacobian_vector_product", "vector_jacobian_product"]);
 
+/** Names a client to servers of this project, and those to the client: the agreements are between the two. */
+const PEER_HEADER = "tesseract-peer";
+
+/** How long the closing of a connection waits for the server to take note. */
+const FAREWELL_MS = 2_000;
+
+/** One exchange with the server. */
+interface Exchange {
+  readonly route: string;
+  readonly runId?: string | undefined;
+  readonly body?: RequestBody;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether GPU arrays may be in the request or the answer. */
+  readonly onDevice: boolean;
+  /** Released when the server has answered; kept for later if that can't be known. */
+  readonly lease?: MessageLease;
+  readonly signal: AbortSignal;
+}
+
+/** An answer, whose exports the server keeps until they are acknowledged. */
+interface Answered {
+  readonly tree: unknown;
+  readonly exports: readonly string[];
+  /** What was released when the server had answered. */
+  readonly released: Promise<void> | undefined;
+}
+
 export class Connection implements Backend {
   private readonly closing = new Closing();
   private readonly warned = new Set<TesseractWarning["code"]>();
+  private readonly acknowledgements = new ExportAcknowledgements();
+  private readonly givenUp = new GivenUpCalls();
+  private readonly id = randomId();
+  private readonly gpuTransports: GpuTransports;
+  private readonly inFlight = new Set<Promise<unknown>>();
+  private closed: Promise<void> | undefined;
 
   private constructor(
     private readonly http: HttpClient,
@@ -44,7 +83,25 @@ export class Connection implements Backend {
     readonly openapiSchema: OpenApiSchema,
     readonly serverCapabilities: ServerCapabilities,
     readonly defaultEncoding: RequestedEncoding,
-  ) {}
+  ) {
+    const { origin, transports, warn } = options;
+    this.gpuTransports = new GpuTransports({
+      origin,
+      transports,
+      capabilities: serverCapabilities,
+      warn,
+      check: (transport) =>
+        checkOverHttp(transport, {
+          probe: () => transports.probe(transport),
+          encoding: { outputFormat: defaultEncoding.outputFormat, gpuTransport: transport.name },
+          send: (body, headers, lease) =>
+            this.tracked({}, "check_gpu_transport", (signal) =>
+              this.send({ route: "check_gpu_transport", body, headers, onDevice: true, lease, signal }),
+            ),
+          acknowledge: (ids) => this.acknowledgements.acknowledge(ids),
+        }),
+    });
+  }
 
   /**
    * Asks the server what it offers.
@@ -62,7 +119,7 @@ export class Connection implements Backend {
       const outputFormat = await options.transports.preferredFormat(capabilities);
       return new Connection(http, options, schema, capabilities, { outputFormat });
     } catch (error) {
-      await http.close();
+      await Promise.all([http.close(), options.transports.close()]);
       throw error;
     }
   }
@@ -80,22 +137,75 @@ export class Connection implements Backend {
     }
   }
 
-  call(call: BackendCall): Promise<unknown> {
-    const what = `The call of "${call.route}" at ${this.options.origin}`;
-    const deadline = { signal: call.signal, timeout: call.timeout ?? this.options.timeout };
-    return withDeadline(deadline, this.closing, what, (signal) => this.exchange(call, signal));
+  resolveGpuTransport(requested: string | undefined, options: CallOptions): Promise<string> {
+    return this.gpuTransports.resolve(requested, this.withTimeout(options));
   }
 
-  async close(): Promise<void> {
+  explainGpuTransport(requested: string | undefined, options: CallOptions): Promise<GpuTransportExplanation> {
+    return this.gpuTransports.explain(requested, this.withTimeout(options));
+  }
+
+  call(call: BackendCall): Promise<unknown> {
+    return this.tracked(this.withTimeout(call), call.route, (signal) => this.exchange(call, signal));
+  }
+
+  close(): Promise<void> {
+    this.closed ??= this.end();
+    return this.closed;
+  }
+
+  private async end(): Promise<void> {
+    const { transports } = this.options;
     this.closing.close(new TesseractError("CLOSED", "This Tesseract was closed"));
-    await this.http.close();
+    await Promise.allSettled(this.inFlight);
+    transports.takeLeave();
+    await this.farewell();
+    await Promise.all([this.http.close(), transports.close()]);
+  }
+
+  /**
+   * The server keeps what isn't acknowledged, and what was agreed on, until a time limit; so the last word is worth a
+   * request. If it can't be said in time, the limit it is.
+   */
+  private async farewell(): Promise<void> {
+    if (!this.acknowledgements.pending && Object.keys(this.options.transports.headers()).length === 0) return;
+    const signal = AbortSignal.timeout(FAREWELL_MS);
+    while (!signal.aborted) {
+      try {
+        await this.send({ route: "health", onDevice: false, signal });
+      } catch {
+        // Without a server there is nobody to tell.
+        return;
+      }
+      if (!this.acknowledgements.pending) return;
+    }
+  }
+
+  private withTimeout<T extends CallOptions>(call: T): CallOptions {
+    return { signal: call.signal, timeout: call.timeout ?? this.options.timeout };
+  }
+
+  /** The caller may stop waiting before the work has cleaned up; the closing waits for that. */
+  private tracked<T>(options: CallOptions, route: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const what = `The call of "${route}" at ${this.options.origin}`;
+    return withDeadline(options, this.closing, what, (signal) => {
+      const running = work(signal);
+      this.inFlight.add(running);
+      const done = (): void => {
+        this.inFlight.delete(running);
+      };
+      running.then(done, done);
+      return running;
+    });
   }
 
   private async exchange(call: BackendCall, signal: AbortSignal): Promise<unknown> {
     const { transports, adapters } = this.options;
-    if (call.payload === undefined) return this.send(call, undefined, {}, signal);
-    if (call.route === "abstract_eval") {
-      return this.send(call, JsonBody.of(toAbstract(call.payload, adapters)), {}, signal);
+    const { route, runId } = call;
+    if (call.payload === undefined) return (await this.send({ route, onDevice: false, signal })).tree;
+    if (route === "abstract_eval") {
+      const body = JsonBody.of(toAbstract(call.payload, adapters));
+      return (await this.send({ route, body, onDevice: false, signal })).tree;
     }
     const encoding = fitToServer(
       { ...call.encoding, gpuTransport: call.encoding.gpuTransport ?? "none" },
@@ -103,43 +213,77 @@ export class Connection implements Backend {
     );
     const plan = await transports.plan(call.encoding, this.serverCapabilities);
     const { body, lease } = await encodeMessage(call.payload, { ...plan, adapters, signal });
-    let released: Promise<void> | undefined;
+    const headers = { accept: acceptHeader(encoding) };
+    const onDevice = plan.device !== undefined;
+    // Cleaning up after the request needn't hold up the decoding of the answer.
+    const { tree, exports, released } = await this.send({ route, runId, body, headers, onDevice, lease, signal });
     try {
-      const tree = await this.send(call, body, { accept: acceptHeader(encoding) }, signal);
-      // The server has read the request; cleaning up after it needn't hold up the decoding.
-      released = lease.release();
-      return computing.has(call.route) ? await decodeMessage(tree, transports.list, signal) : tree;
+      return computing.has(route) ? await decodeMessage(tree, transports.list, signal) : tree;
     } finally {
-      await (released ?? lease.release());
+      this.acknowledgements.acknowledge(exports);
+      await released;
     }
   }
 
-  private async send(
-    call: BackendCall,
-    body: RequestBody | undefined,
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<unknown> {
-    const { options } = this;
+  private async send(exchange: Exchange): Promise<Answered> {
+    const { options, acknowledgements, givenUp } = this;
+    const { route, runId, body, onDevice, lease, signal } = exchange;
     const answer = new Answer({
-      what: `"${call.route}" at ${options.origin}`,
+      what: `"${route}" at ${options.origin}`,
       maxBytes: options.maxResponseBytes,
       openBuffer: (format) => options.transports.bufferSinkFor(format),
     });
-    const query = call.runId === undefined ? "" : `?run_id=${encodedRunId(call.runId)}`;
-    await this.http.send({
-      method: body === undefined ? "GET" : "POST",
-      path: `${options.basePath}/${call.route}${query}`,
-      headers: {
-        ...options.headers,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body }),
-      signal,
-      respond: (head) => answer.begin(head),
-    });
-    return answer.end();
+    const query = runId === undefined ? "" : `?run_id=${encodedRunId(runId)}`;
+    const id = onDevice ? randomId() : undefined;
+    const done = acknowledgements.take();
+    let exports: readonly string[] = [];
+    let released: Promise<void> | undefined;
+    let sent = false;
+    let arrived = false;
+    const began = givenUp.begin();
+    try {
+      signal.throwIfAborted();
+      sent = true;
+      await this.http.send({
+        method: body === undefined ? "GET" : "POST",
+        path: `${options.basePath}/${route}${query}`,
+        headers: {
+          ...options.headers,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...(onDevice || done.length > 0 ? { [EXPORTS_DONE_HEADER]: done.join(",") } : {}),
+          ...(id === undefined ? {} : { [PEER_HEADER]: this.id, [CALL_HEADER]: id }),
+          ...options.transports.headers(),
+          ...givenUp.headers(),
+          ...exchange.headers,
+        },
+        ...(body === undefined ? {} : { body }),
+        signal,
+        respond: (head) => {
+          // The head comes after the endpoint has run, so the request has been read.
+          arrived = true;
+          exports = acknowledgements.named(head.header);
+          released = Promise.all([
+            lease?.release(),
+            givenUp.answered(began, head.header, head.header(PEER_HEADER) !== undefined),
+          ]).then(() => {});
+          options.transports.receive(head.header);
+          return answer.begin(head);
+        },
+      });
+      return { tree: answer.end(), exports, released };
+    } catch (error) {
+      acknowledgements.acknowledge(exports);
+      if (!arrived) {
+        acknowledgements.acknowledge(done);
+        const unread = !sent || (error instanceof TesseractError && error.code === "CONNECTION_FAILED");
+        if (unread) await lease?.release();
+        else if (lease !== undefined && (await lease.giveUp())) {
+          givenUp.add(id ?? randomId(), lease, body?.byteLength ?? 0);
+        }
+      }
+      await released;
+      throw error;
+    }
   }
 
   private warnOnce(warning: TesseractWarning): void {

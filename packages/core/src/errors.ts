@@ -48,6 +48,14 @@ export type ErrorCode =
   | "TRANSPORT_UNUSABLE"
   /** `TESSERACT_FORBID_DEVICE_HOST_COPY` forbids an implicit copy of a GPU array to the host. */
   | "HOST_COPY_FORBIDDEN"
+  /** This process can't use CUDA: no driver, one that is too old, no device, no addon for this platform. */
+  | "CUDA_UNAVAILABLE"
+  /** The CUDA driver refused or failed a call; `driverCode`, `driverName` and `driverText` are its own words. */
+  | "CUDA_ERROR"
+  /** A GPU has no memory left for an allocation. */
+  | "OUT_OF_DEVICE_MEMORY"
+  /** Memory, or what owned it, was used after it was disposed of. */
+  | "DISPOSED"
   /** The regression test that `test()` ran found a difference. */
   | "REGRESSION_FAILED"
   /** The regression test that `test()` asked for couldn't be run. */
@@ -129,6 +137,8 @@ Object.defineProperty(TesseractError, Symbol.hasInstance, {
 
 /** Something the caller should know that doesn't stop the call. */
 export interface TesseractWarning {
-  readonly code: "COMPRESSION_NOT_ADVERTISED";
+  readonly code: "COMPRESSION_NOT_ADVERTISED" | "GPU_TRANSPORT_UNUSABLE";
   readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
 }

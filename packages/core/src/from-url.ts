@@ -51,17 +51,19 @@ export async function fromUrl<T extends TesseractTypes = Untyped>(
   options: FromUrlOptions,
 ): Promise<Tesseract<T>> {
   const { outputFormat, gpuTransport, compression } = options;
+  const origin = originOf(String(url));
   const connection = await Connection.open(
     {
-      origin: originOf(String(url)),
+      origin,
       basePath: checkBasePath(options.basePath ?? ""),
-      transports: new TransportSet(options.transports),
+      transports: new TransportSet(options.transports, { name: `the server at ${origin}` }),
       adapters: [...builtinAdapters, ...(options.adapters ?? [])],
       headers: checkHeaders(options.headers ?? {}),
       connections: options.connections ?? DEFAULT_CONNECTIONS,
       timeout: options.timeout,
       maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
-      warn: options.onWarning ?? (({ message }) => console.warn(message)),
+      warn:
+        options.onWarning ?? (({ message, hint }) => console.warn(hint === undefined ? message : `${message} ${hint}`)),
     },
     { signal: options.signal, timeout: options.timeout },
   );

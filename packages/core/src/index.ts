@@ -41,6 +41,7 @@ export {
   type ValidationIssue,
 } from "./errors.js";
 export { type FromUrlOptions, fromUrl } from "./from-url.js";
+export type { GpuTransportCheck, GpuTransportExplanation } from "./gpu-transport.js";
 export { Tesseract } from "./tesseract.js";
 export type {
   AnnouncedArray,
@@ -54,8 +55,10 @@ export type {
   HostTransport,
   Lease,
   MessageContext,
+  Peer,
   ProbeResult,
   ReceivedArray,
+  Session,
   TextSource,
   Transport,
   Transports,

@@ -5,6 +5,7 @@ import type { Backend, CallOptions, EndpointRoute, OpenApiSchema, RunOptions } f
 import { mergeEncodings, type RequestedEncoding, type ServerCapabilities } from "./encoding.js";
 import { type Endpoint, endpointOfRoute, routeOfEndpoint, type TestSpec, testPayload } from "./endpoints.js";
 import { TesseractError } from "./errors.js";
+import type { GpuTransportExplanation } from "./gpu-transport.js";
 import type { AbstractArray, ArraysByPath, InputTree, TesseractTypes, Untyped } from "./tree.js";
 
 // Browsers without `await using` lack the symbol; compilers then use this name for it.
@@ -61,6 +62,30 @@ export class Tesseract<T extends TesseractTypes = Untyped> implements AsyncDispo
   withEncoding(encoding: RequestedEncoding): Tesseract<T> {
     this.backend.checkEncoding(encoding);
     return new Tesseract<T>(this.backend, mergeEncodings(this.requested, encoding), true);
+  }
+
+  /**
+   * The GPU transport that calls should ask for: `await tess.resolveGpuTransport()` tells an integration how to keep GPU
+   * arrays on the device wherever that works. It is for calls that have GPU arrays; others need not ask.
+   *
+   * A transport that this Tesseract asks for (by `withEncoding`, or at its creation) is returned once it is known to
+   * work. Otherwise it is the first of the client's transports that the server offers and that works, and `none`, with
+   * one warning, if none does. Whether one works is found out once per connection, by exchanging a small GPU array.
+   *
+   * @throws TesseractError ENCODING_UNAVAILABLE or RUNTIME_TOO_OLD if the server doesn't offer what is asked for,
+   *   TRANSPORT_UNUSABLE if that doesn't work from this process; what a call may throw if the server can't be asked
+   *
+   * @example
+   * const gpuTransport = await tess.resolveGpuTransport();
+   * const { y } = await tess.withEncoding({ gpuTransport }).apply({ x });
+   */
+  async resolveGpuTransport(options: CallOptions = {}): Promise<string> {
+    return this.backend.resolveGpuTransport(this.currentEncoding.gpuTransport, options);
+  }
+
+  /** What was asked for and offered, what each check said, and what to do about it, as data. */
+  async explainGpuTransport(options: CallOptions = {}): Promise<GpuTransportExplanation> {
+    return this.backend.explainGpuTransport(this.currentEncoding.gpuTransport, options);
   }
 
   /** Runs the simulation. */

@@ -8,7 +8,9 @@ import {
   type DeviceTransport,
   type HostTransport,
   outputFormatOf,
+  type Peer,
   type ProbeResult,
+  type Session,
   type Transport,
   type Transports,
 } from "./transport.js";
@@ -18,10 +20,19 @@ type OpenBuffer = (array: AnnouncedArray, atMost: number | undefined) => BufferS
 export class TransportSet {
   readonly list: readonly Transport[];
   private readonly probes = new Map<Transport, Promise<ProbeResult>>();
+  private readonly sessions: Session[] = [];
 
-  /** @throws TesseractError INVALID_ARGUMENT */
-  constructor(transports: Transports) {
-    this.list = transports.flat();
+  /**
+   * @param peer whom the messages are for; transports that keep something from one to the next do so then
+   * @throws TesseractError INVALID_ARGUMENT
+   */
+  constructor(transports: Transports, peer?: Peer) {
+    this.list = transports.flat().map((transport) => {
+      const connected = peer === undefined ? undefined : transport.connect?.(peer);
+      if (connected === undefined) return transport;
+      this.sessions.push(connected);
+      return connected;
+    });
     if (!this.list.some(({ carries }) => carries === "host")) {
       throw new TesseractError("INVALID_ARGUMENT", "No transport was given that carries arrays in the host's memory", {
         hint: "npm install @tesseract-ts/transport-host, import { host } from it, and pass { transports: [host()] }.",
@@ -92,10 +103,35 @@ export class TransportSet {
     return { host, device, compression: compressed ? compression : "none" };
   }
 
+  /** What the transports have to say to the peer, for the next message. */
+  headers(): Record<string, string> {
+    return Object.assign({}, ...this.sessions.map((session) => session.headers?.()));
+  }
+
+  receive(header: (name: string) => string | undefined): void {
+    for (const session of this.sessions) session.receive?.(header);
+  }
+
+  takeLeave(): void {
+    for (const session of this.sessions) session.takeLeave?.();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.sessions.splice(0).map((session) => session.close()));
+  }
+
   /** How the `buffer` strings of an answer in `format` are taken as they arrive. */
   bufferSinkFor(format: string): OpenBuffer | undefined {
     const transport = this.hosts().find((candidate) => outputFormatOf(candidate) === format);
     return transport?.openBuffer?.bind(transport);
+  }
+
+  devices(): readonly DeviceTransport[] {
+    return this.list.filter((transport) => transport.carries === "device");
+  }
+
+  missingDevice(name: string): TesseractError {
+    return missing(`gpuTransport "${name}"`, ["none", ...this.devices().map((transport) => transport.name)]);
   }
 
   private hosts(): readonly HostTransport[] {
@@ -110,10 +146,9 @@ export class TransportSet {
 
   private deviceFor(gpuTransport: string): DeviceTransport | undefined {
     if (gpuTransport === "none") return undefined;
-    const devices = this.list.filter((transport) => transport.carries === "device");
-    const transport = devices.find(({ name }) => name === gpuTransport);
+    const transport = this.devices().find(({ name }) => name === gpuTransport);
     if (transport !== undefined) return transport;
-    throw missing(`gpuTransport "${gpuTransport}"`, ["none", ...devices.map(({ name }) => name)]);
+    throw this.missingDevice(gpuTransport);
   }
 
   private async require(transport: Transport): Promise<void> {
@@ -124,7 +159,7 @@ export class TransportSet {
     });
   }
 
-  private probe(transport: Transport): Promise<ProbeResult> {
+  probe(transport: Transport): Promise<ProbeResult> {
     const known = this.probes.get(transport);
     if (known !== undefined) return known;
     const probe = transport.probe();

@@ -68,8 +68,16 @@ export interface BufferSink {
 
 /** Owns what must stay alive until the other side has read a message: exports, files, device memory. */
 export interface Lease {
-  /** Ends it, once. It doesn't reject: what goes wrong while cleaning up is the transport's to report. */
+  /**
+   * Ends it, once: the other side has read the message, or can't any more. It doesn't reject: what goes wrong while
+   * cleaning up is the transport's to report.
+   */
   release(): Promise<void>;
+  /**
+   * Ends it, once, although the other side may still be reading: for what can be taken away without harm, such as a file.
+   * A lease without this is kept until the other side can no longer read, or for five minutes, and then released.
+   */
+  abandon?(): Promise<void>;
 }
 
 export interface EncodedMessage {
@@ -93,6 +101,30 @@ export interface EncodeContext extends MessageContext {
 export type ProbeResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: string; readonly hint?: string };
+
+/** The other side of a connection. */
+export interface Peer {
+  /** For messages: `the server at http://localhost:8000`. */
+  readonly name: string;
+}
+
+/**
+ * What a transport keeps from one message to the next with one peer, such as files or mappings, and what the two have
+ * agreed on. It has one owner, the connection, which closes it.
+ */
+export interface Session {
+  /**
+   * Headers for the next message to the peer, which a peer that doesn't know them ignores. They are asked for once the
+   * message has been encoded.
+   */
+  headers?(): Readonly<Record<string, string>>;
+  /** A message has come: its headers, by their lower-case names. Called before its arrays are decoded. */
+  receive?(header: (name: string) => string | undefined): void;
+  /** The next message is the last: from now on `headers` takes leave of the peer. */
+  takeLeave?(): void;
+  /** Gives back what is kept. It doesn't reject. */
+  close(): Promise<void>;
+}
 
 interface TransportBase {
   /** The name on the wire: `encoding` in an array; `json+NAME` as an output format, or NAME as a GPU transport. */
@@ -120,6 +152,8 @@ export interface HostTransport extends TransportBase {
    * @param atMost how long the string can be at most, in bytes, where that is known
    */
   openBuffer?(array: AnnouncedArray, atMost: number | undefined): BufferSink;
+  /** The transport for the messages with one peer, where it keeps something between them. */
+  connect?(peer: Peer): HostTransport & Session;
 }
 
 /** Carries arrays in a GPU's memory. It is negotiated as a GPU transport. */
@@ -127,8 +161,19 @@ export interface DeviceTransport extends TransportBase {
   readonly carries: "device";
   /** The arrays stay the caller's and aren't changed before the lease is released. */
   encode(arrays: readonly CudaArray[], context: EncodeContext): Promise<EncodedMessage>;
-  /** The results are the receiver's own. */
+  /** The results are the receiver's own; when it resolves, what the sender exported is no longer read. */
   decode(encoded: readonly ReceivedArray[], context: MessageContext): Promise<readonly CudaArray[]>;
+  /**
+   * One side of the check that this transport works between two processes: `bytes` in device memory, as a uint8 array
+   * that shares nothing with the exports of messages, since a check may run while calls do.
+   */
+  encodeCheck(bytes: Uint8Array, context: MessageContext): Promise<EncodedMessage>;
+  /** The other side of the check: the bytes of such an array of another process. */
+  decodeCheck(encoded: ReceivedArray, context: MessageContext): Promise<Uint8Array>;
+  /** A copy on the device that `like` lives on, or on the first. The caller owns it. */
+  toDevice?(array: HostArray, like?: CudaArray): Promise<CudaArray>;
+  /** The transport for the messages with one peer, where it keeps something between them. */
+  connect?(peer: Peer): DeviceTransport & Session;
 }
 
 export type Transport = HostTransport | DeviceTransport;

@@ -28,6 +28,12 @@ function stub(answer: unknown = {}, paths: unknown = everyPath) {
       checked.push(requested);
       if (requested.outputFormat === "nonsense") throw new TesseractError("ENCODING_UNAVAILABLE", "no");
     },
+    async resolveGpuTransport(requested) {
+      return requested ?? "resolved";
+    },
+    async explainGpuTransport(requested) {
+      return { requested, offered: undefined, resolved: requested ?? "resolved", checks: [] };
+    },
     async call(call) {
       calls.push(call);
       return answer;

@@ -69,10 +69,11 @@ function collect(parent: object, path: string, found: (place: Place) => void): v
 }
 
 /** The reference tells an array from a dict by this member alone. */
-const isEncodedArray = (value: object): value is { readonly [key: string]: unknown } =>
+export const isEncodedArray = (value: object): value is { readonly [key: string]: unknown } =>
   "object_type" in value && value.object_type === "array";
 
-function checkEncodedArray(value: { readonly [key: string]: unknown }, path: string): ReceivedArray {
+/** @throws TesseractError DECODE_FAILED, UNSUPPORTED_DTYPE */
+export function checkEncodedArray(value: { readonly [key: string]: unknown }, path: string): ReceivedArray {
   const { shape, dtype, data } = value;
   if (!isDType(dtype)) {
     throw new TesseractError("UNSUPPORTED_DTYPE", `${path}: the answer has an array of dtype ${quoted(dtype)}`, {

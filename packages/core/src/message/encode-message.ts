@@ -9,10 +9,10 @@ import type {
   EncodedArray,
   EncodedMessage,
   HostTransport,
-  Lease,
   Transport,
 } from "../transport.js";
 import { type FoundArray, mapArrays } from "./leaves.js";
+import { MessageLease } from "./message-lease.js";
 
 export interface EncodingPlan {
   /** Carries arrays in the host's memory. */
@@ -27,7 +27,7 @@ export interface EncodingPlan {
 export interface EncodedRequest {
   readonly body: JsonBody;
   /** Released when the server has read the request, or never will. */
-  readonly lease: Lease;
+  readonly lease: MessageLease;
 }
 
 /** Stands in the tree for an array until its transport has encoded it. */
@@ -45,18 +45,13 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
   });
 
   const context = { compression: plan.compression, signal: plan.signal };
-  const leases: Lease[] = [];
-  const lease: Lease = {
-    async release() {
-      await Promise.all(leases.splice(0).map((owned) => owned.release()));
-    },
-  };
+  const lease = new MessageLease();
   const fill = (
     { name }: Transport,
     { arrays, lease: owned }: EncodedMessage,
     places: readonly { readonly place: Placeholder }[],
   ): void => {
-    if (owned !== undefined) leases.push(owned);
+    if (owned !== undefined) lease.add(owned);
     if (arrays.length !== places.length) {
       throw new TesseractError(
         "TRANSPORT_UNUSABLE",

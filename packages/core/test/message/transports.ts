@@ -20,6 +20,13 @@ export class CountedLease implements Lease {
   }
 }
 
+/** One that can be taken away under a reader. */
+class HarmlessLease extends CountedLease {
+  abandon(): Promise<void> {
+    return this.release();
+  }
+}
+
 export interface Recorded<A> {
   readonly sent: A[];
   readonly leases: CountedLease[];
@@ -33,7 +40,11 @@ export function leaseOf({ leases }: Recorded<unknown>): CountedLease {
   return lease;
 }
 
-function numbered<A>(name: string, formOf: (array: A) => Pick<ReceivedArray, "shape" | "dtype">) {
+function numbered<A>(
+  name: string,
+  newLease: () => CountedLease,
+  formOf: (array: A) => Pick<ReceivedArray, "shape" | "dtype">,
+) {
   const sent: A[] = [];
   const leases: CountedLease[] = [];
   const contexts: (EncodeContext | MessageContext)[] = [];
@@ -47,7 +58,7 @@ function numbered<A>(name: string, formOf: (array: A) => Pick<ReceivedArray, "sh
     },
     async encode(arrays: readonly A[], context: EncodeContext): Promise<EncodedMessage> {
       contexts.push(context);
-      const lease = new CountedLease();
+      const lease = newLease();
       leases.push(lease);
       return {
         arrays: arrays.map((array) => ({
@@ -66,16 +77,35 @@ function numbered<A>(name: string, formOf: (array: A) => Pick<ReceivedArray, "sh
 }
 
 export const numberedHost = (name = "numbered"): HostTransport & Recorded<HostArray> => ({
-  ...numbered(name, ({ shape, dtype }: HostArray) => ({ shape, dtype })),
+  ...numbered(
+    name,
+    () => new HarmlessLease(),
+    ({ shape, dtype }: HostArray) => ({ shape, dtype }),
+  ),
   carries: "host",
   reach: "process",
 });
 
-export const numberedDevice = (name = "numbered_gpu"): DeviceTransport & Recorded<CudaArray> => ({
-  ...numbered(name, ({ cudaArrayInterface: { shape, typestr } }: CudaArray) => ({
-    shape,
-    dtype: dtypeOfTypestr(typestr),
-  })),
-  carries: "device",
-  reach: "process",
-});
+/** Its check carries the bytes by number as well. */
+export function numberedDevice(name = "numbered_gpu"): DeviceTransport & Recorded<CudaArray> {
+  const device = numbered(
+    name,
+    () => new CountedLease(),
+    ({ cudaArrayInterface: { shape, typestr } }: CudaArray) => ({ shape, dtype: dtypeOfTypestr(typestr) }),
+  );
+  const checks: Uint8Array[] = [];
+  return {
+    ...device,
+    carries: "device",
+    reach: "process",
+    async encodeCheck(bytes) {
+      const lease = new CountedLease();
+      device.leases.push(lease);
+      const data = { encoding: name, buffer: checks.push(bytes) - 1 };
+      return { arrays: [{ object_type: "array", shape: [bytes.length], dtype: "uint8", data }], lease };
+    },
+    async decodeCheck({ data }) {
+      return checks[Number(data.buffer)] ?? new Uint8Array(0);
+    },
+  };
+}
