@@ -23,6 +23,7 @@ import { decodeMessage } from "./message/decode-message.js";
 import { encodeMessage, toAbstract } from "./message/encode-message.js";
 import type { MessageLease } from "./message/message-lease.js";
 import { randomId } from "./random.js";
+import type { Headers } from "./transport.js";
 import type { TransportSet } from "./transport-set.js";
 
 export interface ConnectionOptions {
@@ -63,7 +64,8 @@ interface Exchange {
 interface Answered {
   readonly tree: unknown;
   readonly exports: readonly string[];
-  /** What was released when the server had answered. */
+  readonly headers: Headers;
+  /** Cleaning up after the request, which the answer began. */
   readonly released: Promise<void> | undefined;
 }
 
@@ -158,7 +160,7 @@ export class Connection implements Backend {
     const { transports } = this.options;
     this.closing.close(new TesseractError("CLOSED", "This Tesseract was closed"));
     await Promise.allSettled(this.inFlight);
-    transports.takeLeave();
+    await transports.takeLeave();
     await this.farewell();
     await Promise.all([this.http.close(), transports.close()]);
   }
@@ -212,13 +214,16 @@ export class Connection implements Backend {
       this.serverCapabilities,
     );
     const plan = await transports.plan(call.encoding, this.serverCapabilities);
-    const { body, lease } = await encodeMessage(call.payload, { ...plan, adapters, signal });
-    const headers = { accept: acceptHeader(encoding) };
+    const request = await encodeMessage(call.payload, { ...plan, adapters, signal });
+    const { body, lease } = request;
+    const headers = { accept: acceptHeader(encoding), ...request.headers };
     const onDevice = plan.device !== undefined;
     // Cleaning up after the request needn't hold up the decoding of the answer.
-    const { tree, exports, released } = await this.send({ route, runId, body, headers, onDevice, lease, signal });
+    const answered = await this.send({ route, runId, body, headers, onDevice, lease, signal });
+    const { tree, exports, released } = answered;
     try {
-      return computing.has(route) ? await decodeMessage(tree, transports.list, signal) : tree;
+      if (!computing.has(route)) return tree;
+      return await decodeMessage(tree, transports.list, { signal, headers: answered.headers });
     } finally {
       this.acknowledgements.acknowledge(exports);
       await released;
@@ -237,6 +242,7 @@ export class Connection implements Backend {
     const id = onDevice ? randomId() : undefined;
     const done = acknowledgements.take();
     let exports: readonly string[] = [];
+    let headers: Headers = () => undefined;
     let released: Promise<void> | undefined;
     let sent = false;
     let arrived = false;
@@ -261,16 +267,17 @@ export class Connection implements Backend {
         respond: (head) => {
           // The head comes after the endpoint has run, so the request has been read.
           arrived = true;
-          exports = acknowledgements.named(head.header);
+          headers = (name) => head.header(name);
+          exports = acknowledgements.named(headers);
           released = Promise.all([
             lease?.release(),
-            givenUp.answered(began, head.header, head.header(PEER_HEADER) !== undefined),
+            givenUp.answered(began, headers, headers(PEER_HEADER) !== undefined),
+            options.transports.receive(headers),
           ]).then(() => {});
-          options.transports.receive(head.header);
           return answer.begin(head);
         },
       });
-      return { tree: answer.end(), exports, released };
+      return { tree: answer.end(), exports, headers, released };
     } catch (error) {
       acknowledgements.acknowledge(exports);
       if (!arrived) {

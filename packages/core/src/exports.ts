@@ -2,6 +2,7 @@
  * What the server has exported to this client, and which of it the client is done with
  * (`Tesseract-Exports` and `Tesseract-Exports-Done`).
  */
+import type { Headers } from "./transport.js";
 
 export const EXPORTS_HEADER = "tesseract-exports";
 export const EXPORTS_DONE_HEADER = "tesseract-exports-done";
@@ -19,8 +20,8 @@ export class ExportAcknowledgements {
   }
 
   /** The exports that an answer names; acknowledged when its arrays have been decoded, or never will be. */
-  named(header: (name: string) => string | undefined): readonly string[] {
-    return (header(EXPORTS_HEADER) ?? "")
+  named(headers: Headers): readonly string[] {
+    return (headers(EXPORTS_HEADER) ?? "")
       .split(",")
       .map((id) => id.trim())
       .filter((id) => ID.test(id));

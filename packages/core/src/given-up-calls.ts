@@ -2,7 +2,7 @@
  * Leases of calls that were given up: aborted, timed out, or lost. The server may still read what they own, so they
  * end only when it no longer can.
  */
-import type { Lease } from "./transport.js";
+import type { Headers, Lease } from "./transport.js";
 
 /** Names a request that a later one may ask about. Servers of this project know it; others ignore it. */
 export const CALL_HEADER = "tesseract-call";
@@ -66,11 +66,11 @@ export class GivenUpCalls {
    * its sockets; so when it has answered several requests, one after the other, that began after a call was given up,
    * it has read and run that call, or never will.
    */
-  async answered(began: number, header: (name: string) => string | undefined, isOurs: boolean): Promise<void> {
+  async answered(began: number, headers: Headers, isOurs: boolean): Promise<void> {
     this.clock += 1;
     const ended: string[] = [];
     if (isOurs) {
-      for (const id of (header(ENDED_HEADER) ?? "").split(",")) ended.push(id.trim());
+      for (const id of (headers(ENDED_HEADER) ?? "").split(",")) ended.push(id.trim());
     } else {
       for (const call of this.calls.values()) {
         if (began <= call.after) continue;

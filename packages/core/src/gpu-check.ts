@@ -38,8 +38,9 @@ export async function checkOverHttp(transport: DeviceTransport, check: GpuCheck)
   const lease = new MessageLease();
   if (message.lease !== undefined) lease.add(message.lease);
   const [array] = message.arrays;
+  const headers = { accept: acceptHeader(check.encoding), ...message.headers };
   const body = JsonBody.of({ gpu_transport: transport.name, array, expected: btoa(String.fromCharCode(...bytes)) });
-  const { tree, exports } = await check.send(body, { accept: acceptHeader(check.encoding) }, lease);
+  const { tree, exports } = await check.send(body, headers, lease);
   try {
     return await judge(transport, tree, bytes.slice().reverse());
   } finally {

@@ -6,6 +6,7 @@ import {
   type BufferSink,
   type Compression,
   type DeviceTransport,
+  type Headers,
   type HostTransport,
   outputFormatOf,
   type Peer,
@@ -108,12 +109,12 @@ export class TransportSet {
     return Object.assign({}, ...this.sessions.map((session) => session.headers?.()));
   }
 
-  receive(header: (name: string) => string | undefined): void {
-    for (const session of this.sessions) session.receive?.(header);
+  async receive(headers: Headers): Promise<void> {
+    await Promise.all(this.sessions.map((session) => session.receive?.(headers)));
   }
 
-  takeLeave(): void {
-    for (const session of this.sessions) session.takeLeave?.();
+  async takeLeave(): Promise<void> {
+    await Promise.all(this.sessions.map((session) => session.takeLeave?.()));
   }
 
   async close(): Promise<void> {

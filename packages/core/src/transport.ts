@@ -85,11 +85,21 @@ export interface EncodedMessage {
   readonly arrays: readonly EncodedArray[];
   /** Released by the caller when the other side has read the message, or never will. */
   readonly lease?: Lease;
+  /** Sent with the message; a peer that doesn't know them ignores them. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** The headers of a message that came, by their lower-case names. */
+export type Headers = (name: string) => string | undefined;
 
 export interface MessageContext {
   /** Ends the work early; what was begun is undone. */
   readonly signal?: AbortSignal;
+}
+
+export interface DecodeContext extends MessageContext {
+  /** Of the message that the arrays came in. */
+  readonly headers?: Headers;
 }
 
 export interface EncodeContext extends MessageContext {
@@ -114,14 +124,14 @@ export interface Peer {
  */
 export interface Session {
   /**
-   * Headers for the next message to the peer, which a peer that doesn't know them ignores. They are asked for once the
-   * message has been encoded.
+   * Headers for the next message to the peer, of whichever endpoint, which a peer that doesn't know them ignores. They
+   * are asked for once the message has been encoded.
    */
   headers?(): Readonly<Record<string, string>>;
-  /** A message has come: its headers, by their lower-case names. Called before its arrays are decoded. */
-  receive?(header: (name: string) => string | undefined): void;
-  /** The next message is the last: from now on `headers` takes leave of the peer. */
-  takeLeave?(): void;
+  /** A message has come. What it asks for is done when the promise resolves, and can be told in the next message. */
+  receive?(headers: Headers): Promise<void>;
+  /** The next message is the last: once this resolves, `headers` takes leave of the peer. */
+  takeLeave?(): Promise<void>;
   /** Gives back what is kept. It doesn't reject. */
   close(): Promise<void>;
 }
@@ -145,7 +155,7 @@ export interface HostTransport extends TransportBase {
   /** The arrays stay the caller's and aren't changed before the lease is released. */
   encode(arrays: readonly HostArray[], context: EncodeContext): Promise<EncodedMessage>;
   /** The results are the receiver's own. */
-  decode(encoded: readonly ReceivedArray[], context: MessageContext): Promise<readonly HostArray[]>;
+  decode(encoded: readonly ReceivedArray[], context: DecodeContext): Promise<readonly HostArray[]>;
   /**
    * Takes an array's `buffer` string as it arrives. Without this, and for short strings, `decode` gets strings.
    *
@@ -162,7 +172,7 @@ export interface DeviceTransport extends TransportBase {
   /** The arrays stay the caller's and aren't changed before the lease is released. */
   encode(arrays: readonly CudaArray[], context: EncodeContext): Promise<EncodedMessage>;
   /** The results are the receiver's own; when it resolves, what the sender exported is no longer read. */
-  decode(encoded: readonly ReceivedArray[], context: MessageContext): Promise<readonly CudaArray[]>;
+  decode(encoded: readonly ReceivedArray[], context: DecodeContext): Promise<readonly CudaArray[]>;
   /**
    * One side of the check that this transport works between two processes: `bytes` in device memory, as a uint8 array
    * that shares nothing with the exports of messages, since a check may run while calls do.

@@ -3,7 +3,7 @@ import type { CudaArray } from "../arrays/cuda-array.js";
 import { dtypes, isDType } from "../arrays/dtype.js";
 import { checkShape, type HostArray } from "../arrays/host-array.js";
 import { TesseractError } from "../errors.js";
-import type { EncodedData, ReceivedArray, Transport } from "../transport.js";
+import type { DecodeContext, EncodedData, ReceivedArray, Transport } from "../transport.js";
 
 interface Place {
   readonly encoded: ReceivedArray;
@@ -17,7 +17,7 @@ interface Place {
 export async function decodeMessage(
   tree: unknown,
   transports: readonly Transport[],
-  signal: AbortSignal,
+  context: DecodeContext,
 ): Promise<unknown> {
   const root = { "": tree };
   const groups = new Map<Transport, Place[]>();
@@ -30,7 +30,7 @@ export async function decodeMessage(
   for (const [transport, places] of groups) {
     const arrays = await transport.decode(
       places.map(({ encoded }) => encoded),
-      { signal },
+      context,
     );
     places.forEach((place, index) => {
       const array = arrays[index];

@@ -28,6 +28,8 @@ export interface EncodedRequest {
   readonly body: JsonBody;
   /** Released when the server has read the request, or never will. */
   readonly lease: MessageLease;
+  /** What the transports say with it. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Stands in the tree for an array until its transport has encoded it. */
@@ -46,12 +48,14 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
 
   const context = { compression: plan.compression, signal: plan.signal };
   const lease = new MessageLease();
+  const headers: Record<string, string> = {};
   const fill = (
     { name }: Transport,
-    { arrays, lease: owned }: EncodedMessage,
+    { arrays, lease: owned, headers: said }: EncodedMessage,
     places: readonly { readonly place: Placeholder }[],
   ): void => {
     if (owned !== undefined) lease.add(owned);
+    Object.assign(headers, said);
     if (arrays.length !== places.length) {
       throw new TesseractError(
         "TRANSPORT_UNUSABLE",
@@ -79,7 +83,7 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
       for (const { array } of onHost) arrays.push(await array.host());
       fill(plan.host, await plan.host.encode(arrays, context), onHost);
     }
-    return { body: JsonBody.of(filled), lease };
+    return { body: JsonBody.of(filled), lease, headers };
   } catch (error) {
     await lease.release();
     throw error;

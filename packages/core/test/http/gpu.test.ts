@@ -5,6 +5,7 @@ import type { CudaArray } from "../../src/arrays/cuda-array.js";
 import { TesseractError, type TesseractWarning } from "../../src/errors.js";
 import { type FromUrlOptions, fromUrl } from "../../src/from-url.js";
 import type { Tesseract } from "../../src/tesseract.js";
+import type { Headers } from "../../src/transport.js";
 import { numberedDevice, numberedHost } from "../message/transports.js";
 import { failureOf, tesseractError } from "../support.js";
 import { json, openapi, type ReceivedRequest, serve, serveTesseract, type TestServer } from "./servers.js";
@@ -518,8 +519,8 @@ describe("a transport with a session", () => {
         return {
           ...device,
           headers: (): Record<string, string> => ({ "x-session": leaving ? "bye" : "hello" }),
-          receive: (header: (name: string) => string | undefined) => log.push(`heard ${header("x-answer")}`),
-          takeLeave: () => {
+          receive: async (headers: Headers) => void log.push(`heard ${headers("x-answer")}`),
+          takeLeave: async () => {
             leaving = true;
           },
           close: async () => void log.push("close"),

@@ -30,7 +30,7 @@ describe("an answer", () => {
       "params.{a}": encoded(),
       "": encoded(),
     };
-    expect(await decodeMessage(tree, [host], signal)).toEqual({
+    expect(await decodeMessage(tree, [host], { signal })).toEqual({
       y: array,
       stats: [{ norm: other, name: "x" }, null, 3],
       "params.{a}": array,
@@ -40,9 +40,9 @@ describe("an answer", () => {
   });
 
   test("may be one array, or have none", async () => {
-    expect(await decodeMessage(encoded(), [holding(array)], signal)).toBe(array);
+    expect(await decodeMessage(encoded(), [holding(array)], { signal })).toBe(array);
     for (const tree of [null, 3, "x", [], {}, { a: [{}] }, { object_type: "list" }]) {
-      expect(await decodeMessage(structuredClone(tree), [], signal)).toEqual(tree);
+      expect(await decodeMessage(structuredClone(tree), [], { signal })).toEqual(tree);
     }
   });
 
@@ -53,7 +53,7 @@ describe("an answer", () => {
     device.sent.push(onDevice);
     const gpu = encoded({ data: { buffer: 0, encoding: "numbered_gpu" } });
     const tree = { a: encoded(), b: gpu, c: [encoded(), structuredClone(gpu)] };
-    expect(await decodeMessage(tree, [device, host], signal)).toEqual({
+    expect(await decodeMessage(tree, [device, host], { signal })).toEqual({
       a: array,
       b: onDevice,
       c: [array, onDevice],
@@ -63,7 +63,7 @@ describe("an answer", () => {
 
   test("may use an alias of a host transport", async () => {
     const old = encoded({ data: { buffer: 0, encoding: "old" } });
-    expect(await decodeMessage([old], [{ ...holding(array), aliases: ["older", "old"] }], signal)).toEqual([array]);
+    expect(await decodeMessage([old], [{ ...holding(array), aliases: ["older", "old"] }], { signal })).toEqual([array]);
   });
 
   test("tells its transports where each array stands, and nothing that isn't there", async () => {
@@ -73,12 +73,10 @@ describe("an answer", () => {
       return received.map(() => array);
     };
     const data = { buffer: 0, encoding: "numbered", compression: null };
-    await decodeMessage({ a: [[encoded({ data })]] }, [{ ...numberedHost(), decode }], signal);
-    await decodeMessage(
-      { b: encoded({ data: { ...data, compression: "lz4" } }) },
-      [{ ...numberedHost(), decode }],
+    await decodeMessage({ a: [[encoded({ data })]] }, [{ ...numberedHost(), decode }], { signal });
+    await decodeMessage({ b: encoded({ data: { ...data, compression: "lz4" } }) }, [{ ...numberedHost(), decode }], {
       signal,
-    );
+    });
     expect(got).toStrictEqual([
       { ...encoded(), path: "a.[0].[0]" },
       { ...encoded({ data: { ...data, compression: "lz4" } }), path: "b" },
@@ -88,7 +86,7 @@ describe("an answer", () => {
 
 describe("an array of an answer is refused with its place", () => {
   const refusal = (changes: object) =>
-    failureOf(() => decodeMessage({ y: [encoded(changes)] }, [holding(array)], signal));
+    failureOf(() => decodeMessage({ y: [encoded(changes)] }, [holding(array)], { signal }));
 
   test.each<[string, unknown]>([
     ["bfloat16", "bfloat16"],
@@ -153,14 +151,14 @@ describe("an array of an answer is refused with its place", () => {
   });
 
   test("where its transport returns nothing for it", async () => {
-    expect(await failureOf(() => decodeMessage({ y: [encoded(), encoded()] }, [holding()], signal))).toEqual(
+    expect(await failureOf(() => decodeMessage({ y: [encoded(), encoded()] }, [holding()], { signal }))).toEqual(
       tesseractError("DECODE_FAILED", "y.[0]: ", '"numbered"'),
     );
   });
 
   test("before any transport is asked, whichever it is", async () => {
     const host = holding(array);
-    await failureOf(() => decodeMessage([encoded(), encoded({ dtype: "bfloat16" })], [host], signal));
+    await failureOf(() => decodeMessage([encoded(), encoded({ dtype: "bfloat16" })], [host], { signal }));
     expect(host.contexts).toEqual([]);
   });
 });
@@ -168,5 +166,5 @@ describe("an array of an answer is refused with its place", () => {
 test("what a transport throws is passed on", async () => {
   const thrown = new Error("no device");
   const host = { ...numberedHost(), decode: () => Promise.reject(thrown) };
-  await expect(decodeMessage({ y: encoded() }, [host], signal)).rejects.toBe(thrown);
+  await expect(decodeMessage({ y: encoded() }, [host], { signal })).rejects.toBe(thrown);
 });
