@@ -7,15 +7,18 @@ import { ALL_RUNTIMES, setup } from "./setup.mjs";
 import { lint, typecheck } from "./test/checks.mjs";
 import { CHROMIUM_MISSING, findChromium } from "./test/chromium.mjs";
 import { installNode, otherNodes } from "./test/nodes.mjs";
+import { testSimulator } from "./test/simulator.mjs";
 import { Tally } from "./test/tally.mjs";
 import { runVitest } from "./test/vitest.mjs";
 
 const HELP = `npm test                      lint, types, and all tests on Node 20, 22 and 24
 npm test -- --quick           the same on the running Node only
+npm test -- simulator         the CUDA simulator's tests only
 npm test -- core dtype        the test files whose path has one of these, on the running Node; no lint, no types
 npm test -- core -t "empty"   options are Vitest's (npx vitest --help)
 
-Makes what it needs first. Outside CI, tests that need a Python or a Chromium that isn't there are skipped; in CI they fail.`;
+Makes what it needs first. Outside CI, tests that need a Python, a Chromium or a C++ compiler that isn't there are skipped; in CI
+they fail.`;
 
 /** What these find out is about the harness, the runtime or the machine's memory: once is enough. */
 const NODE_DOES_NOT_MATTER = ["client-large", "fixtures", "golden", "runtime"];
@@ -44,6 +47,7 @@ await main(async () => {
 
 async function test(tally) {
   await setupForTests();
+  if (forVitest.length === 1 && forVitest[0] === "simulator") return testSimulator(tally);
   const chromium = findChromium();
   if (chromium === undefined) {
     if (inCi) tally.fail(CHROMIUM_MISSING);
@@ -58,7 +62,9 @@ async function test(tally) {
   const running = `Node ${process.versions.node}`;
   say(bold(`\nTests on ${running}`));
   await runVitest(tally, { node: process.execPath, name: running, args: forVitest, env });
-  if (quick || forVitest.length > 0) return;
+  if (forVitest.length > 0) return;
+  await testSimulator(tally);
+  if (quick) return;
   for (const version of otherNodes()) await testOn(version, tally, env);
 }
 

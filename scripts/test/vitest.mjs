@@ -15,7 +15,7 @@ export async function runVitest(tally, { node, name, args, env = {} }) {
   mkdirSync(dirname(results), { recursive: true });
   remove(results);
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-  const reporters = ["--reporter=default", "--reporter=./scripts/test/tally-reporter.mjs"];
+  const reporters = ["--reporter=default", `--reporter=${join(root, "scripts", "test", "tally-reporter.mjs")}`];
   const { status } = await run(node, [vitest, "run", ...reporters, ...args], {
     cwd: root,
     // Tests that start `node` get the same one.

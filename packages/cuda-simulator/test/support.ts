@@ -12,7 +12,7 @@ import { packageRoot } from "../src/native/package-root.js";
 export const root = packageRoot();
 export const builtCommand = join(root, "dist/cli/main.js");
 
-function missingLibraries(): string | undefined {
+export function missingLibraries(): string | undefined {
   try {
     libraryFolder();
     return undefined;
@@ -32,7 +32,7 @@ function missingCommand(): string | undefined {
 const modified = (file: string): number => statSync(join(root, "src", file)).mtimeMs;
 
 /** A `describe` for what needs something that has to be built. Without it one test tells why; in CI it fails. */
-function describeWith(missing: string | undefined, name: string, tests: () => void): void {
+export function describeWith(missing: string | undefined, name: string, tests: () => void): void {
   describe(name, () => {
     if (missing === undefined) return tests();
     test("needs something that isn't built", (context) => {

@@ -1,7 +1,6 @@
 #include "call.h"
 
 #include "process.h"
-#include "trace.h"
 
 namespace simulator {
 
@@ -11,13 +10,14 @@ std::optional<CUresult> Call::workFailure() const {
 }
 
 void Call::trace(const char* library, int result) const {
+  uint64_t duration = timer_.nanoseconds();
   TraceLine line("call");
   line.text("library", library).text("function", function_);
   if (bytes_) line.number("bytes", *bytes_);
   if (direction_ != nullptr) line.text("direction", direction_);
   if (async_) line.truth("async", *async_);
   for (int i = 0; i < addresses_; ++i) line.address(address_[i].name, address_[i].value);
-  line.signedNumber("result", result).write();
+  line.number("duration", duration).signedNumber("result", result).write();
 }
 
 void checkMayCall(Before before) {
@@ -26,7 +26,5 @@ void checkMayCall(Before before) {
   require(!inHostFunction(), CUDA_ERROR_NOT_PERMITTED);
   if (before == Before::kInit) Process::instance().checkUsable();
 }
-
-bool anyTrace() { return tracing(); }
 
 }  // namespace simulator

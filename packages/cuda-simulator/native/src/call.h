@@ -7,6 +7,7 @@
 
 #include "errors.h"
 #include "faults.h"
+#include "trace.h"
 
 namespace simulator {
 
@@ -30,6 +31,7 @@ class Call {
  private:
   static constexpr int kMostAddresses = 4;
   const char* function_;
+  TraceTimer timer_;
   const char* direction_ = nullptr;
   std::optional<uint64_t> bytes_;
   std::optional<bool> async_;
@@ -44,7 +46,6 @@ class Call {
 enum class Before { kInit, kAnything };  // what may not be called, and what may, before cuInit
 
 void checkMayCall(Before before);
-bool anyTrace();
 
 template <class Body>
 CUresult call(const char* function, Body&& body, Before before = Before::kInit) {
@@ -62,7 +63,7 @@ CUresult call(const char* function, Body&& body, Before before = Before::kInit) 
   } catch (const std::system_error&) {  // no more threads
     result = CUDA_ERROR_OPERATING_SYSTEM;
   }
-  if (anyTrace()) call.trace("driver", result);
+  if (tracing()) call.trace("driver", result);
   return result;
 }
 

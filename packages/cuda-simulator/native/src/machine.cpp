@@ -74,6 +74,11 @@ bool Machine::setUp(const Config& config, std::string& problem) {
       return false;
     }
   }
+  const std::string foreign = "the machine " + name_ + " belongs to another version of the simulator; set CUDA_SIMULATOR_MACHINE";
+  if (!holdsState(file_)) {
+    problem = foreign;
+    return false;
+  }
   // By an open file of its own: a forked child inherits mappings, and they would keep `file_`, and its locks, from being
   // let go of when this process is killed.
   File forMapping(open(name_.c_str(), O_RDWR | O_CLOEXEC));
@@ -90,7 +95,7 @@ bool Machine::setUp(const Config& config, std::string& problem) {
     state_->nextId = 1;
     state_->magic.store(kStateMagic);
   } else if (state_->magic.load() != kStateMagic) {
-    problem = "the machine " + name_ + " belongs to another version of the simulator; set CUDA_SIMULATOR_MACHINE";
+    problem = foreign;
     return false;
   }
   if (config.devices.value_or(state_->devices) != state_->devices ||

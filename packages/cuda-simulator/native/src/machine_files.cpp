@@ -37,6 +37,11 @@ std::vector<std::string> filesIn(const std::string& folder, const std::string& p
   return names;
 }
 
+off_t sizeOf(const File& file) {
+  struct stat status {};
+  return fstat(file.get(), &status) == 0 ? status.st_size : -1;
+}
+
 bool isNumber(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -67,6 +72,10 @@ std::string machineFile(const Config& config) {
 }
 
 std::string allocationFile(const std::string& machine, uint64_t id) { return machine + "." + std::to_string(id); }
+
+bool holdsState(const File& segment) { return sizeOf(segment) >= static_cast<off_t>(sizeof(MachineState)); }
+
+bool isEmpty(const File& segment) { return sizeOf(segment) == 0; }
 
 bool lockByte(const File& file, off_t byte) {
   struct flock range = byteRange(F_WRLCK, byte, 1);

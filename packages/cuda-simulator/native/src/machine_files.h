@@ -58,6 +58,11 @@ class MappedBytes {
 std::string machineFile(const Config& config);                  // path of the control segment
 std::string allocationFile(const std::string& machine, uint64_t id);
 
+// Whether a segment is as large as this version's: touching what lies behind a file's end is a SIGBUS.
+bool holdsState(const File& segment);
+// It was just made, and isn't set up yet.
+bool isEmpty(const File& segment);
+
 // Waits until this process alone has the byte. False if the file system can't lock.
 bool lockByte(const File& file, off_t byte);
 bool tryLockByte(const File& file, off_t byte, bool shared = false);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 
 #include "config.h"
@@ -34,6 +33,15 @@ uint64_t threadId() {
 }  // namespace
 
 bool tracing() { return traceFile() >= 0; }
+
+TraceTimer::TraceTimer() {
+  if (tracing()) start_ = std::chrono::steady_clock::now();
+}
+
+uint64_t TraceTimer::nanoseconds() const {
+  auto took = std::chrono::steady_clock::now() - start_;
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+}
 
 TraceLine::TraceLine(const char* type) {
   line_.reserve(256);

@@ -1,6 +1,7 @@
 // The trace: one JSON object a line, each written by one write(2) to a file opened with O_APPEND, so that the lines of
 // several processes and threads don't mix.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -24,5 +25,15 @@ class TraceLine {
 
 // Whether CUDA_SIMULATOR_TRACE names a file that can be written.
 bool tracing();
+
+// How long a call takes, for its line. It reads no clock without a trace.
+class TraceTimer {
+ public:
+  TraceTimer();
+  uint64_t nanoseconds() const;
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+};
 
 }  // namespace simulator

@@ -1,4 +1,4 @@
-// Rules of https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html and group__CUDA__PRIMARY__CTX.html
+// Initialization, contexts, primary contexts, entry points, errors.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,13 +10,17 @@
 
 using namespace rules;
 
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__INITIALIZE.html");
+
 RULE("before cuInit a call is refused") {
   CUdevice device = 0;
   GIVES(cuda.cuDeviceGet(&device, 0), CUDA_ERROR_NOT_INITIALIZED);
   int version = 0;
   WORKS(cuda.cuDriverGetVersion(&version));  // but this one isn't
-  HOLDS(version >= 12000);
+  HOLDS(version >= 11000);
 }
+
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html");
 
 RULE("a fresh thread has no context") {
   start();
@@ -63,10 +67,11 @@ RULE("a destroyed context takes its memory with it") {
   CUcontext current = nullptr;
   WORKS(cuda.cuCtxGetCurrent(&current));
   GIVES(current, outer);
-  WORKS(cuda.cuMemGetInfo_v2(&after, &total));
-  GIVES(after, before);
   char byte = 0;
   GIVES(cuda.cuMemcpyDtoH_v2(&byte, pointer, 1), CUDA_ERROR_INVALID_VALUE);
+  if (!simulated()) return;  // elsewhere other programs use the device too, and old handles are undefined
+  WORKS(cuda.cuMemGetInfo_v2(&after, &total));
+  GIVES(after, before);
   GIVES(cuda.cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
 }
 
@@ -92,9 +97,12 @@ RULE("a destroyed context is known as such") {
     changed.notify_all();
   }
   other.join();
+  if (!simulated()) return;  // using the handle again is undefined elsewhere
   GIVES(cuda.cuCtxSetCurrent(context), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   GIVES(cuda.cuCtxSetCurrent(reinterpret_cast<CUcontext>(0x1234)), CUDA_ERROR_INVALID_CONTEXT);
 }
+
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PRIMARY__CTX.html");
 
 RULE("a primary context lives from the first retain to the last release") {
   WORKS(cuda.cuInit(0));
@@ -129,11 +137,13 @@ RULE("a reset primary context is destroyed for all its users") {
   WORKS(cuda.cuCtxSetCurrent(context));
   unsigned flags = 0;
   WORKS(cuda.cuCtxGetFlags(&flags));
-  GIVES(flags, 4u);
+  GIVES(flags & 7, 4u);  // how to wait
   allocate(64);
   WORKS(cuda.cuDevicePrimaryCtxReset_v2(0));
   GIVES(cuda.cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
+
+PAGE("https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#multi-process-service");
 
 RULE("a forked child can't use the driver") {
   start();
@@ -150,7 +160,9 @@ RULE("a forked child can't use the driver") {
   WORKS(cuda.cuMemFree_v2(allocate(64)));  // the parent can
 }
 
-RULE("a host function's thread may not call the driver") {
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html");
+
+RULE("a host function's thread may not call the driver", STRICTER("an error is what may happen")) {
   start();
   static CUresult inside = CUDA_SUCCESS;
   WORKS(cuda.cuLaunchHostFunc(nullptr, [](void*) { inside = cuda.cuCtxSynchronize(); }, nullptr));
@@ -158,18 +170,25 @@ RULE("a host function's thread may not call the driver") {
   GIVES(inside, CUDA_ERROR_NOT_PERMITTED);
 }
 
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DRIVER__ENTRY__POINT.html");
+
 RULE("functions are found by name, and what isn't there isn't found") {
   void* found = nullptr;
   int status = -1;
   WORKS(cuda.cuGetProcAddress_v2("cuMemAlloc", &found, 12000, 0, &status));
-  GIVES(found, reinterpret_cast<void*>(cuda.cuMemAlloc_v2));
+  HOLDS(found != nullptr);
+  if (simulated()) GIVES(found, reinterpret_cast<void*>(cuda.cuMemAlloc_v2));
   GIVES(status, 0);
   WORKS(cuda.cuGetProcAddress("cuCtxSynchronize", &found, 12000, 0));
-  GIVES(found, reinterpret_cast<void*>(cuda.cuCtxSynchronize));
-  GIVES(cuda.cuGetProcAddress_v2("cuLaunchKernel", &found, 12000, 0, &status), CUDA_ERROR_NOT_FOUND);
+  HOLDS(found != nullptr);
+  if (simulated()) GIVES(found, reinterpret_cast<void*>(cuda.cuCtxSynchronize));
+  const char* missing = simulated() ? "cuLaunchKernel" : "cuNoSuchFunction";
+  GIVES(cuda.cuGetProcAddress_v2(missing, &found, 12000, 0, &status), CUDA_ERROR_NOT_FOUND);
   GIVES(found, nullptr);
   GIVES(status, 1);
 }
+
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__ERROR.html");
 
 RULE("errors have names and texts") {
   const char* text = nullptr;

@@ -5,13 +5,14 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 
 #include "rules.h"
 
 using namespace rules;
 
 #define TRACE "CUDA_SIMULATOR_TRACE=@"
+
+PAGE("README.md#faults", "is about the simulator itself");
 
 RULE("the n-th call of a function fails with a code", "CUDA_SIMULATOR_FAULTS=cuMemAlloc@2=2,cuMemFree@*=999") {
   start();
@@ -31,6 +32,27 @@ RULE("a call stalls", "CUDA_SIMULATOR_FAULTS=cuCtxSynchronize@1=stall:100ms") {
   WORKS(cuda.cuCtxSynchronize());
   HOLDS(std::chrono::steady_clock::now() - before >= std::chrono::milliseconds(100));
 }
+
+PAGE("README.md#the-trace", "is about the simulator itself");
+
+RULE("the trace has how long a call took", TRACE, "CUDA_SIMULATOR_FAULTS=cuCtxSynchronize@1=stall:100ms") {
+  start();
+  auto before = std::chrono::steady_clock::now();
+  WORKS(cuda.cuCtxSynchronize());
+  auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - before).count();
+  std::vector<std::string> lines = traceLines();
+  GIVES(count(lines, {"\"type\":\"call\""}), count(lines, {"\"duration\":"}));
+  int found = 0;
+  for (const std::string& line : lines) {
+    if (line.find("\"cuCtxSynchronize\"") == std::string::npos) continue;
+    ++found;
+    long long duration = std::atoll(line.c_str() + line.find("\"duration\":") + 11);
+    HOLDS(duration >= 100'000'000 && duration <= took);
+  }
+  GIVES(found, 1);
+}
+
+PAGE("README.md#faults", "is about the simulator itself");
 
 ROLE(copiesTwice) {
   start();
@@ -63,6 +85,8 @@ RULE("queued work fails later, and the failure stays", "CUDA_SIMULATOR_FAULTS=as
   GIVES(cuda.cuEventQuery(event), CUDA_ERROR_LAUNCH_FAILED);
   GIVES(count(traceLines(), {"\"type\":\"failure\"", "\"result\":719"}), 1);
 }
+
+PAGE("README.md#the-trace", "is about the simulator itself");
 
 RULE("the trace has every call, its bytes and its direction", TRACE) {
   start();

@@ -1,4 +1,4 @@
-// Rules of https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html (cuIpc…) and of CUDA_VISIBLE_DEVICES.
+// Memory between processes, and which devices a process sees.
 #include <signal.h>
 #include <unistd.h>
 
@@ -35,6 +35,8 @@ ROLE(exporter) {
   }
 }
 
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html");
+
 RULE("another process's memory is mapped, read, written and let go") {
   start();
   Peer other("exporter");
@@ -47,7 +49,7 @@ RULE("another process's memory is mapped, read, written and let go") {
   size_t size = 0;
   WORKS(cuda.cuMemGetAddressRange_v2(&base, &size, pointer + 500));
   GIVES(base, pointer);
-  GIVES(size, 1000u);
+  HOLDS(simulated() ? size == 1000 : size >= 1000);
   unsigned type = 0, legacy = 1;
   WORKS(cuda.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer));
   GIVES(type, 2u);
@@ -104,7 +106,7 @@ RULE("opening needs its flag and a context") {
   GIVES(cuda.cuIpcOpenMemHandle_v2(&pointer, handle, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-RULE("a damaged handle opens nothing") {
+RULE("a damaged handle opens nothing", STRICTER("what is in a handle is the driver's business")) {
   start();
   Peer other("exporter");
   auto handle = other.receive<CUipcMemHandle>();
@@ -117,7 +119,7 @@ RULE("a damaged handle opens nothing") {
   WORKS(open(handle, &pointer));
 }
 
-RULE("a freed allocation's handle opens nothing") {
+RULE("a freed allocation's handle opens nothing", STRICTER("it is undefined")) {
   start();
   Peer other("exporter");
   auto handle = other.receive<CUipcMemHandle>();
@@ -159,7 +161,7 @@ RULE("in strict mode memory that is mapped elsewhere can't be freed", "CUDA_SIMU
   WORKS(cuda.cuIpcCloseMemHandle(pointer));
 }
 
-RULE("a killed process's memory is poison for those that map it") {
+RULE("a killed process's memory is poison for those that map it", STRICTER("it is undefined")) {
   start();
   CUdeviceptr pointer = 0;
   CUipcMemHandle handle{};
@@ -184,7 +186,7 @@ RULE("closing a mapping before queued work has used it is a fault", "CUDA_SIMULA
   GIVES(cuda.cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-RULE("a handle from another PID namespace is refused") {
+RULE("a handle from another PID namespace is refused", KNOB("CUDA_SIMULATOR_PID_NAMESPACE")) {
   start();
   Peer other("exporter", {"CUDA_SIMULATOR_PID_NAMESPACE=container"});
   auto handle = other.receive<CUipcMemHandle>();
@@ -192,7 +194,7 @@ RULE("a handle from another PID namespace is refused") {
   GIVES(open(handle, &pointer), CUDA_ERROR_INVALID_CONTEXT);
 }
 
-RULE("a handle from another host is refused") {
+RULE("a handle from another host is refused", KNOB("CUDA_SIMULATOR_HOST")) {
   start();
   Peer other("exporter", {"CUDA_SIMULATOR_HOST=elsewhere"});
   auto handle = other.receive<CUipcMemHandle>();
@@ -200,7 +202,7 @@ RULE("a handle from another host is refused") {
   GIVES(open(handle, &pointer), CUDA_ERROR_INVALID_VALUE);
 }
 
-RULE("memory of a device that isn't visible can't be opened", "CUDA_SIMULATOR_DEVICES=2", "CUDA_VISIBLE_DEVICES=1") {
+RULE("memory of a device that isn't visible can't be opened", DEVICES(2), "CUDA_VISIBLE_DEVICES=1") {
   start();
   Peer other("exporter", {"CUDA_VISIBLE_DEVICES=0"});
   auto handle = other.receive<CUipcMemHandle>();
@@ -208,12 +210,14 @@ RULE("memory of a device that isn't visible can't be opened", "CUDA_SIMULATOR_DE
   GIVES(open(handle, &pointer), CUDA_ERROR_INVALID_VALUE);
 }
 
-RULE("memory is opened on the device on which it lies, however it is numbered", "CUDA_SIMULATOR_DEVICES=2") {
+RULE("memory is opened on the device on which it lies, however it is numbered", DEVICES(2)) {
   start(0);
   Peer other("exporter", {"CUDA_VISIBLE_DEVICES=1,0"});  // its first is our second
   auto handle = other.receive<CUipcMemHandle>();
   CUdeviceptr pointer = 0;
-  GIVES(open(handle, &pointer), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  int peers = 0;
+  WORKS(cuda.cuDeviceCanAccessPeer(&peers, 0, 1));
+  if (peers == 0) GIVES(open(handle, &pointer), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
   start(1);
   WORKS(open(handle, &pointer));
   int device = -1;
@@ -222,7 +226,7 @@ RULE("memory is opened on the device on which it lies, however it is numbered", 
   HOLDS(all(read(pointer, 1000), 42));
 }
 
-RULE("or from a peer's context, where devices are peers", "CUDA_SIMULATOR_DEVICES=2", "CUDA_SIMULATOR_PEERS=1") {
+RULE("or from a peer's context, where devices are peers", DEVICES(2), "CUDA_SIMULATOR_PEERS=1") {
   start(1);
   Peer other("exporter");
   auto handle = other.receive<CUipcMemHandle>();
@@ -262,9 +266,11 @@ ROLE(tellsUuids) {
   for (const CUuuid& uuid : uuids) tell(uuid);
 }
 
-RULE("CUDA_VISIBLE_DEVICES chooses and renumbers devices, by number and by UUID", "CUDA_SIMULATOR_DEVICES=4") {
+PAGE("https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables");
+
+RULE("CUDA_VISIBLE_DEVICES chooses and renumbers devices, by number and by UUID", DEVICES(4)) {
   std::vector<CUuuid> all;
-  GIVES(visible(all), 4);
+  HOLDS(simulated() ? visible(all) == 4 : visible(all) >= 4);
   auto same = [&](const std::string& setting, std::vector<size_t> expected) {
     Peer other("tellsUuids", {"CUDA_VISIBLE_DEVICES=" + setting});
     auto devices = other.receive<int>();
@@ -279,7 +285,7 @@ RULE("CUDA_VISIBLE_DEVICES chooses and renumbers devices, by number and by UUID"
   same("2,0", {2, 0});
   same(text(all[3]) + ",1", {3, 1});
   same(text(all[2]).substr(0, 14), {2});
-  same("1,7,2", {1});  // an invalid entry hides itself and those behind it
+  same("1,77,2", {1});  // an invalid entry hides itself and those behind it
   same("0,-1,2", {0});
 }
 

@@ -1,4 +1,4 @@
-// Rules of https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html and group__CUDA__UNIFIED.html
+// Memory, copies, sets, pointers, page-locked memory, devices, peers.
 #include <cstring>
 
 #include "rules.h"
@@ -7,11 +7,14 @@ using namespace rules;
 
 constexpr size_t kMiB = 1 << 20;
 
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html");
+
 RULE("a device pointer is no host pointer") {
   start();
   CUdeviceptr pointer = allocate(100);
   HOLDS(faults(pointer));
   HOLDS(faults(pointer + 99));
+  if (!simulated()) return;  // other drivers may find out what a pointer is
   char host = 0;
   GIVES(cuda.cuMemcpyHtoD_v2(pointer, reinterpret_cast<void*>(pointer), 1), CUDA_ERROR_INVALID_VALUE);
   GIVES(cuda.cuMemcpyDtoH_v2(&host, reinterpret_cast<uint64_t>(&host), 1), CUDA_ERROR_INVALID_VALUE);
@@ -20,15 +23,16 @@ RULE("a device pointer is no host pointer") {
 RULE("allocations are aligned, apart, and not of nothing") {
   start();
   CUdeviceptr first = allocate(1), second = allocate(1);
-  GIVES(first % 512, 0u);
-  GIVES(second % 512, 0u);
+  unsigned alignment = simulated() ? 512 : 256;  // "at least 256 bytes", the programming guide says
+  GIVES(first % alignment, 0u);
+  GIVES(second % alignment, 0u);
   HOLDS(first + 1 != second);
   CUdeviceptr none = 7;
   GIVES(cuda.cuMemAlloc_v2(&none, 0), CUDA_ERROR_INVALID_VALUE);
   GIVES(cuda.cuMemAlloc_v2(nullptr, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
-RULE("fresh memory isn't zeros") {
+RULE("fresh memory isn't zeros", STRICTER("\"the memory is not cleared\"")) {
   start();
   HOLDS(all(read(allocate(5000), 5000), 0xCD));
 }
@@ -81,7 +85,7 @@ RULE("only the start of an allocation can be freed, and once") {
   WORKS(cuda.cuMemFree_v2(0));
 }
 
-RULE("a copy must stay within one allocation") {
+RULE("a copy must stay within one allocation", STRICTER("a GPU knows whole pages")) {
   start();
   CUdeviceptr pointer = allocate(100), other = allocate(5000);
   char host[6000] = {};
@@ -150,8 +154,10 @@ RULE("copies in two dimensions keep to their pitches") {
     HOLDS(std::memcmp(bytes.data(), host[row] + 2, 10) == 0);
   }
   copy.Height = 4;
-  GIVES(cuda.cuMemcpy2D_v2(&copy), CUDA_ERROR_INVALID_VALUE);
+  if (simulated()) GIVES(cuda.cuMemcpy2D_v2(&copy), CUDA_ERROR_INVALID_VALUE);
 }
+
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html");
 
 RULE("pointers know what they are") {
   CUcontext context = start();
@@ -159,8 +165,8 @@ RULE("pointers know what they are") {
   size_t size = 0;
   WORKS(cuda.cuMemGetAddressRange_v2(&base, &size, pointer + 999));
   GIVES(base, pointer);
-  GIVES(size, 1000u);
-  GIVES(cuda.cuMemGetAddressRange_v2(&base, &size, pointer + 1000), CUDA_ERROR_INVALID_VALUE);
+  HOLDS(simulated() ? size == 1000 : size >= 1000);
+  if (simulated()) GIVES(cuda.cuMemGetAddressRange_v2(&base, &size, pointer + 1000), CUDA_ERROR_INVALID_VALUE);
   unsigned type = 0, legacy = 0;
   int device = -1;
   CUcontext owner = nullptr;
@@ -183,8 +189,10 @@ RULE("pointers know what they are") {
   WORKS(cuda.cuPointerGetAttributes(2, both, data, host));  // "will not return an error"
   GIVES(type, 0u);
   WORKS(cuda.cuPointerGetAttributes(2, both, data, pointer));
-  GIVES(size, 1000u);
+  HOLDS(simulated() ? size == 1000 : size >= 1000);
 }
+
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html");
 
 RULE("page-locked memory is known to the driver") {
   start();
@@ -207,18 +215,20 @@ RULE("page-locked memory is known to the driver") {
   WORKS(cuda.cuMemHostUnregister(own.data()));
 }
 
-RULE("devices have attributes, names and UUIDs of their own", "CUDA_SIMULATOR_DEVICES=2") {
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html");
+
+RULE("devices have attributes, names and UUIDs of their own", DEVICES(2)) {
   WORKS(cuda.cuInit(0));
   int devices = 0, value = 0;
   WORKS(cuda.cuDeviceGetCount(&devices));
-  GIVES(devices, 2);
+  HOLDS(simulated() ? devices == 2 : devices >= 2);
   CUuuid one{}, other{};
   WORKS(cuda.cuDeviceGetUuid_v2(&one, 0));
   WORKS(cuda.cuDeviceGetUuid_v2(&other, 1));
   HOLDS(std::memcmp(&one, &other, 16) != 0);
-  GIVES(cuda.cuDeviceGetUuid_v2(&one, 2), CUDA_ERROR_INVALID_DEVICE);
+  GIVES(cuda.cuDeviceGetUuid_v2(&one, devices), CUDA_ERROR_INVALID_DEVICE);
   CUdevice device = 0;
-  GIVES(cuda.cuDeviceGet(&device, 2), CUDA_ERROR_INVALID_DEVICE);
+  GIVES(cuda.cuDeviceGet(&device, devices), CUDA_ERROR_INVALID_DEVICE);
   for (int attribute : {41, 102, 103, 115, 122}) {  // unified addressing, virtual memory and its descriptors, pools, events
     WORKS(cuda.cuDeviceGetAttribute(&value, attribute, 0));
     GIVES(value, 1);
@@ -228,17 +238,19 @@ RULE("devices have attributes, names and UUIDs of their own", "CUDA_SIMULATOR_DE
   WORKS(cuda.cuDeviceGetName(name, sizeof name, 1));
   HOLDS(std::strlen(name) > 0);
   WORKS(cuda.cuDeviceCanAccessPeer(&value, 0, 1));
-  GIVES(value, 0);
+  if (simulated()) GIVES(value, 0);
 }
 
-RULE("memory is its device's", "CUDA_SIMULATOR_DEVICES=2") {
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html");
+
+RULE("memory is its device's", DEVICES(2)) {
   start(0);
   CUdeviceptr onFirst = allocate(1 << 16);
   fill(onFirst, 9, 1 << 16);
   start(1);
   size_t free = 0, total = 0;
   WORKS(cuda.cuMemGetInfo_v2(&free, &total));
-  GIVES(free, total);
+  if (simulated()) GIVES(free, total);
   int device = -1;
   CUdeviceptr onSecond = allocate(1 << 16);
   WORKS(cuda.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, onSecond));
@@ -247,7 +259,9 @@ RULE("memory is its device's", "CUDA_SIMULATOR_DEVICES=2") {
   HOLDS(all(read(onSecond, 1 << 16), 9));
 }
 
-RULE("peers are peers only if the machine says so", "CUDA_SIMULATOR_DEVICES=2", "CUDA_SIMULATOR_PEERS=1") {
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html");
+
+RULE("peers are peers only if the machine says so", DEVICES(2), "CUDA_SIMULATOR_PEERS=1") {
   CUcontext first = start(0), second = start(1);
   int can = 0;
   WORKS(cuda.cuDeviceCanAccessPeer(&can, 0, 1));

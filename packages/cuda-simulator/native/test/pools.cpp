@@ -1,4 +1,4 @@
-// Rules of https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html
+// Stream-ordered pools.
 #include "rules.h"
 
 using namespace rules;
@@ -31,15 +31,19 @@ CUmemoryPool makePool(size_t most = 0) {
 
 }  // namespace
 
-RULE("a free is ordered in its stream", LAZY) {
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html");
+
+RULE("a free is ordered in its stream", IF_SIMULATED(LAZY)) {
   start();
   CUdeviceptr pointer = allocateAsync(1000);
   CUdeviceptr mine = allocate(1000);
   WORKS(cuda.cuMemsetD8Async(pointer, 1, 1000, nullptr));
   WORKS(cuda.cuMemcpyDtoDAsync_v2(mine, pointer, 1000, nullptr));
   WORKS(cuda.cuMemFreeAsync(pointer, nullptr));
-  GIVES(cuda.cuMemsetD8Async(pointer, 1, 1000, nullptr), CUDA_ERROR_INVALID_VALUE);
-  GIVES(cuda.cuMemFreeAsync(pointer, nullptr), CUDA_ERROR_INVALID_VALUE);
+  if (simulated()) {  // undefined elsewhere
+    GIVES(cuda.cuMemsetD8Async(pointer, 1, 1000, nullptr), CUDA_ERROR_INVALID_VALUE);
+    GIVES(cuda.cuMemFreeAsync(pointer, nullptr), CUDA_ERROR_INVALID_VALUE);
+  }
   WORKS(cuda.cuCtxSynchronize());
   HOLDS(all(read(mine, 1000), 1));
 }
@@ -65,7 +69,7 @@ RULE("pool memory has no legacy handle, and cuMemFree takes it") {
   GIVES(legacy, 0u);
   HOLDS(faults(pointer));
   WORKS(cuda.cuMemFree_v2(pointer));
-  GIVES(cuda.cuMemFreeAsync(allocate(10), nullptr), CUDA_ERROR_INVALID_VALUE);  // not a pool's
+  if (simulated()) GIVES(cuda.cuMemFreeAsync(allocate(10), nullptr), CUDA_ERROR_INVALID_VALUE);  // not a pool's
 }
 
 RULE("pools count what they hold") {
@@ -75,11 +79,12 @@ RULE("pools count what they hold") {
   WORKS(cuda.cuDeviceGetMemPool(&current, 0));
   GIVES(current, pool);
   CUdeviceptr pointer = allocateAsync(8192);
-  GIVES(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 8192u);
+  uint64_t used = attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+  HOLDS(simulated() ? used == 8192 : used >= 8192);
   WORKS(cuda.cuMemFreeAsync(pointer, nullptr));
   WORKS(cuda.cuCtxSynchronize());
   GIVES(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0u);
-  GIVES(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 8192u);
+  GIVES(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), used);
   uint64_t threshold = 1 << 20;
   WORKS(cuda.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
   GIVES(attribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD), threshold);
@@ -87,7 +92,7 @@ RULE("pools count what they hold") {
   GIVES(cuda.cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
 }
 
-RULE("a pool of one's own is limited, can be chosen, and destroyed") {
+RULE("a pool of one's own is limited, can be chosen, and destroyed", STRICTER("a limit may be rounded up, and a destroyed pool's handle is undefined")) {
   start();
   CUmemoryPool pool = makePool(8192), current = nullptr;
   CUdeviceptr pointer = 0, more = 0;

@@ -1,6 +1,9 @@
-// A rule is a promise of the simulator's, kept by a function that checks it. Each rule runs in a process of its own, with
-// an environment and a machine of its own, and must leave nothing in shared memory. Other processes that a rule needs run a
-// *role* of the same program.
+// A rule is a promise, kept by a function that checks it, and it names the page of CUDA's documentation that it follows.
+// Each rule runs in a process of its own, with an environment and a simulated machine of its own, and must leave nothing in
+// shared memory. Other processes that a rule needs run a *role* of the same program.
+//
+// A rule that needs nothing of the simulator's runs on any driver (`rules --driver LIBRARY`). What it asserts beyond the
+// documentation is asserted only if `simulated()`.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -13,10 +16,19 @@ namespace rules {
 
 using Environment = std::vector<std::string>;
 
+// Rules that follow one page. Those of a section with a reason are about the simulator alone.
+struct Section {
+  Section(const char* file, const char* page, const char* onlySimulated = "");
+  std::string group;  // the file's name
+  const char* page;
+  const char* onlySimulated;
+};
+
 struct Rule {
   const char* name;
   void (*check)();
-  Environment environment;
+  Environment needs;  // settings of its processes' environment, and what the macros below stand for
+  const Section* section;
 };
 
 struct Role {
@@ -25,7 +37,7 @@ struct Role {
 };
 
 struct AddRule {
-  AddRule(const char* name, void (*check)(), Environment environment = {});
+  AddRule(const char* name, void (*check)(), Environment needs = {});
 };
 struct AddRole {
   AddRole(const char* name, void (*play)());
@@ -34,14 +46,18 @@ struct AddRole {
 // What was found not to hold; the rule goes on.
 void broken(const char* file, int line, const std::string& what);
 
-// The library under test.
+// Whether the libraries under test are the simulator's, with all its settings.
+bool simulated();
+
+// The driver under test.
 struct Driver {
 #define RULES_FUNCTION(name) decltype(&::name) name;
 #include "functions.inc"
 #undef RULES_FUNCTION
 };
 extern Driver cuda;
-void* library();
+// The runtime under test.
+void* runtimeLibrary();
 
 // Another process that plays a role; they talk through pipes. When it goes, it is waited for.
 class Peer {
@@ -90,6 +106,8 @@ std::vector<unsigned char> read(CUdeviceptr pointer, size_t size);
 bool all(const std::vector<unsigned char>& bytes, unsigned char value);
 CUdeviceptr allocate(size_t size);
 void fill(CUdeviceptr pointer, unsigned char value, size_t size);  // and waits
+// A file's lines. (Not by a stream of C++: that would double the size of the program.)
+std::vector<std::string> linesOf(const char* path);
 // The lines of this rule's trace, if its environment has CUDA_SIMULATOR_TRACE=@ (a file that only it uses).
 std::vector<std::string> traceLines();
 int count(const std::vector<std::string>& lines, const std::vector<std::string>& parts);
@@ -106,6 +124,14 @@ std::string shown(const T& value) {
 
 #define RULES_JOIN2(a, b) a##b
 #define RULES_JOIN(a, b) RULES_JOIN2(a, b)
+
+// What a rule may need beside settings. A setting of the simulator's is something that other drivers don't have.
+#define DEVICES(count) "DEVICES=" #count             // this many, of the simulator or there anyway
+#define IF_SIMULATED(setting) "?" setting            // makes the rule more likely to be broken; not needed
+#define KNOB(setting) "KNOB=" setting                // for other processes of the rule
+#define STRICTER(than) "STRICTER=" than              // documented otherwise, or not at all
+
+#define PAGE(...) static const rules::Section RULES_JOIN(section, __LINE__)(__FILE__, __VA_ARGS__)
 #define RULE(...) RULES_RULE(RULES_JOIN(rule, __LINE__), __VA_ARGS__)
 #define RULES_RULE(id, name, ...)                                      \
   static void id();                                                    \

@@ -239,6 +239,8 @@ class Model {
 
 }  // namespace
 
+PAGE("https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html");
+
 RULE("random work in several processes is as the model says", "CUDA_SIMULATOR_MEMORY=4MiB", "CUDA_SIMULATOR_DELAY=0..300us") {
   WORKS(cuda.cuInit(0));  // stays, so that the machine does
   const char* setting = std::getenv("RULES_SEEDS");

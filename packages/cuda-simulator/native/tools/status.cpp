@@ -63,6 +63,11 @@ void print(const MachineState& state, const std::string& path, const File& file)
   std::printf("],\"events\":%d}\n", events);
 }
 
+int isForeign(const std::string& path) {
+  std::fprintf(stderr, "cuda-simulator: %s belongs to another version of the simulator\n", path.c_str());
+  return 2;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -74,18 +79,18 @@ int main(int count, char** arguments) {
   if (count > 1) settings.machine = arguments[1];
   std::string path = machineFile(settings);
   File file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!file) {
+  // One that is empty is being made; the lock on it belongs to whoever makes it.
+  if (!file || isEmpty(file)) {
     std::printf("{\"machine\":\"%s\",\"running\":false}\n", path.c_str());
     return 1;
   }
+  if (!holdsState(file)) return isForeign(path);
   if (!lockByte(file, kTablesByte)) return 2;
+  if (!holdsState(file)) return isForeign(path);
   MappedBytes bytes = MappedBytes::shared(file, sizeof(MachineState));
   if (!bytes) return 2;
   const auto* state = reinterpret_cast<const MachineState*>(bytes.bytes());
-  if (state->magic.load() != kStateMagic) {
-    std::fprintf(stderr, "cuda-simulator: %s belongs to another version of the simulator\n", path.c_str());
-    return 2;
-  }
+  if (state->magic.load() != kStateMagic) return isForeign(path);
   print(*state, path, file);
   return 0;
 }

@@ -29,6 +29,7 @@ cuda-simulator status [MACHINE]              devices, memory in use and processe
 
 cuda-simulator build                         build the simulator's libraries, once; needs cmake and g++
   --tests              and its native tests
+  --rules              only the program that checks the simulator's rules on any CUDA driver
 
 cuda-simulator --help, --version
 `;
@@ -59,6 +60,7 @@ export interface StatusRequest {
 export interface BuildRequest {
   readonly command: "build";
   readonly tests: boolean;
+  readonly rules: boolean;
 }
 
 export type Request =
@@ -83,10 +85,7 @@ export function parseCommandLine(args: readonly string[]): Request {
     case "status":
       return parseStatus(rest);
     case "build":
-      return {
-        command,
-        tests: parsed(() => parseArgs({ args: rest, options: { tests: flag } })).values.tests === true,
-      };
+      return parseBuild(rest);
     case undefined:
       throw usage("There is no command");
     default:
@@ -170,6 +169,13 @@ function parseStatus(args: readonly string[]): StatusRequest {
   const [machine, more] = positionals;
   if (more !== undefined) throw usage("status takes one machine at most: cuda-simulator status MACHINE");
   return { command: "status", machine, json: values.json === true };
+}
+
+function parseBuild(args: readonly string[]): BuildRequest {
+  const { values } = parsed(() => parseArgs({ args: [...args], options: { tests: flag, rules: flag } }));
+  const { tests = false, rules = false } = values;
+  if (tests && rules) throw usage("build takes --tests or --rules");
+  return { command: "build", tests, rules };
 }
 
 function parsed<Result>(parse: () => Result): Result {

@@ -22,8 +22,9 @@ async function main(args: readonly string[]): Promise<number> {
     case "status":
       return status(asked, process.stdout);
     case "build": {
-      const folder = await buildNative({ tests: asked.tests, onOutput: (text) => process.stderr.write(text) });
-      process.stdout.write(`${folder}\n`);
+      const { tests, rules } = asked;
+      const built = await buildNative({ tests, rules, onOutput: (text) => process.stderr.write(text) });
+      process.stdout.write(`${built}\n`);
       return 0;
     }
     case "version":

@@ -9,6 +9,8 @@ import { packageRoot } from "./package-root.js";
 export interface BuildOptions {
   /** Also build the native tests. */
   readonly tests?: boolean | undefined;
+  /** Build nothing but the program that checks the rules on any driver. */
+  readonly rules?: boolean | undefined;
   /** Gets what CMake and the compiler print, as it comes. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
@@ -20,23 +22,25 @@ const LAST_LINES = 30;
 const INSTALL = "Install them: apt install cmake g++ (Debian, Ubuntu), dnf install cmake gcc-c++ (Fedora).";
 
 /**
- * Builds the libraries into `native/build` and returns the folder that they are in then.
+ * Builds the libraries into `native/build` and returns the folder that they are in then; with `rules`, the path of that
+ * program, which has a folder of its own, since it may be built by another compiler. `CXX` names the compiler, with options.
  *
  * @throws CudaSimulatorError TOOL_MISSING, BUILD_FAILED
  */
 export async function buildNative(options: BuildOptions = {}): Promise<string> {
-  const { tests = false, onOutput, env = process.env } = options;
+  const { tests = false, rules = false, onOutput, env = process.env } = options;
   checkTools(env);
   const source = join(packageRoot(), "native");
-  const build = join(source, "build");
+  const build = join(source, rules ? "build/rules" : "build");
   const run = (args: readonly string[]): Promise<void> => runCmake(args, env, onOutput);
-  await run(["-S", source, "-B", build, `-DBUILD_TESTING=${tests ? "ON" : "OFF"}`]);
-  await run(["--build", build, "--parallel", String(availableParallelism())]);
-  return join(build, "lib");
+  await run(["-S", source, "-B", build, `-DBUILD_TESTING=${tests || rules ? "ON" : "OFF"}`]);
+  const target = rules ? ["--target", "rules"] : [];
+  await run(["--build", build, "--parallel", String(availableParallelism()), ...target]);
+  return join(build, rules ? "bin/rules" : "lib");
 }
 
 function checkTools(env: NodeJS.ProcessEnv): void {
-  const compilers = env.CXX ? [env.CXX] : ["c++", "g++", "clang++"];
+  const compilers = env.CXX ? env.CXX.split(" ", 1) : ["c++", "g++", "clang++"];
   const missing = [
     ...(isInstalled("cmake", env) ? [] : ["cmake"]),
     ...(compilers.some((name) => isInstalled(name, env)) ? [] : [`a C++ compiler (${compilers.join(", ")})`]),

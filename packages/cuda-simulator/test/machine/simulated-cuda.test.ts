@@ -51,6 +51,9 @@ describeWithLibraries("a simulated machine", () => {
       "cudaMemcpy",
       "cudaFree",
     ]);
+    for (const { function: name, duration } of cuda.trace.calls)
+      expect([name, duration]).toEqual([name, expect.any(Number)]);
+    expect(cuda.trace.filter({ function: "cudaMemcpy" }).calls.every(({ duration = 0 }) => duration > 0)).toBe(true);
   });
 
   test("knows what leaked", async () => {

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "../lasting.h"
-#include "../trace.h"
 
 namespace simulator::runtime {
 namespace {
@@ -91,10 +90,11 @@ void setDevice(int device) {
   check(makeCurrent(device));
 }
 
-bool anyTrace() { return tracing(); }
-
-void traceCall(const char* function, int result) {
-  TraceLine("call").text("library", "runtime").text("function", function).signedNumber("result", result).write();
+void traceCall(const char* function, const TraceTimer& timer, int result) {
+  uint64_t duration = timer.nanoseconds();
+  TraceLine line("call");
+  line.text("library", "runtime").text("function", function).number("duration", duration);
+  line.signedNumber("result", result).write();
 }
 
 }  // namespace simulator::runtime

@@ -4,6 +4,7 @@
 #include "../driver.h"
 #include "../errors.h"
 #include "../faults.h"
+#include "../trace.h"
 
 namespace simulator::runtime {
 
@@ -34,12 +35,12 @@ int device();
 void makeContextCurrent();
 void setDevice(int device);
 
-void traceCall(const char* function, int result);
-bool anyTrace();
+void traceCall(const char* function, const TraceTimer& timer, int result);
 
 // Runs an entry point's work, and keeps its error as the thread's last.
 template <class Body>
 cudaError_t call(const char* function, Body&& body) {
+  TraceTimer timer;
   int result;
   try {
     std::optional<CUresult> fault;
@@ -50,7 +51,7 @@ cudaError_t call(const char* function, Body&& body) {
     result = failure.code();
   }
   if (result != CUDA_SUCCESS) lastError() = result;
-  if (anyTrace()) traceCall(function, result);
+  if (tracing()) traceCall(function, timer, result);
   return result;
 }
 
