@@ -1,0 +1,67 @@
+/** The operations' codes and their form in the words that the addon reads; native/batch.h has the same. */
+
+/** The 64-bit words of one operation: its code and up to nine operands. A pointer takes two of them. */
+export const OPERATION_WORDS = 10;
+
+export const operationCodes = {
+  alloc: 1,
+  free: 2,
+  copy: 3,
+  copy2D: 4,
+  copyPeer: 5,
+  copyFromHost: 6,
+  copyToHost: 7,
+  fill: 8,
+  addressRange: 9,
+  attributes: 10,
+  ipcHandle: 11,
+  ipcOpen: 12,
+  ipcClose: 13,
+  waitForStream: 14,
+  createStream: 15,
+  destroyStream: 16,
+  synchronizeStream: 17,
+  queryStream: 18,
+  createEvent: 19,
+  destroyEvent: 20,
+  recordEvent: 21,
+  waitForEvent: 22,
+  synchronizeEvent: 23,
+  queryEvent: 24,
+  memoryInfo: 25,
+  granularity: 26,
+  synchronize: 27,
+} as const;
+
+export type OperationName = keyof typeof operationCodes;
+
+/** What is being done, where the caller gives no words of its own. */
+export const operationTexts: { readonly [Name in OperationName]: string } = {
+  alloc: "allocating device memory",
+  free: "freeing device memory",
+  copy: "copying on the device",
+  copy2D: "copying rows on the device",
+  copyPeer: "copying from another device",
+  copyFromHost: "copying from the host to the device",
+  copyToHost: "copying from the device to the host",
+  fill: "filling device memory",
+  addressRange: "looking up an allocation",
+  attributes: "looking up a device pointer",
+  ipcHandle: "exporting device memory",
+  ipcOpen: "opening the memory of another process",
+  ipcClose: "closing the memory of another process",
+  waitForStream: "waiting for the stream of an array",
+  createStream: "creating a stream",
+  destroyStream: "destroying a stream",
+  synchronizeStream: "waiting for a stream",
+  queryStream: "asking whether a stream is done",
+  createEvent: "creating an event",
+  destroyEvent: "destroying an event",
+  recordEvent: "recording an event",
+  waitForEvent: "making a stream wait for an event",
+  synchronizeEvent: "waiting for an event",
+  queryEvent: "asking whether an event is done",
+  memoryInfo: "asking for free memory",
+  granularity: "asking for the granularity of memory",
+  synchronize: "waiting for work on the device",
+};
