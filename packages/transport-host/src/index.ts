@@ -1,14 +1,14 @@
 import type { HostTransport } from "@tesseract-ts/core";
 import { binref as binrefOfPlatform } from "#binref";
 import { base64 } from "./base64/base64.js";
-import type { BinrefOptions } from "./binref/options.js";
+import type { BinrefOptions, FileTransport, ServerDirectories } from "./binref/options.js";
 import { json } from "./json/json.js";
 
-export type { BinrefOptions, HostTransport };
+export type { BinrefOptions, FileTransport, HostTransport, ServerDirectories };
 export { base64, json };
 
 /** The transport `binref`, output format `json+binref`: arrays in files that both sides see. Not in browsers. */
-export const binref: (options?: BinrefOptions) => HostTransport = binrefOfPlatform;
+export const binref: (options?: BinrefOptions) => FileTransport = binrefOfPlatform;
 
 /**
  * All transports through the host's memory, in order of preference: `base64`, `json`, `binref`. GPU arrays go through

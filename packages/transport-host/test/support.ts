@@ -77,7 +77,7 @@ export async function received(
     chunk.fill(0x78);
   }
   const tree = reader.end();
-  const arrays = await decodeMessage(tree, [transport], new AbortController().signal);
+  const arrays = await decodeMessage(tree, [transport], {});
   return arrays as readonly HostArray[];
 }
 

@@ -1,22 +1,24 @@
 /** The transport `binref`: arrays in files that both sides see. */
 import { randomUUID } from "node:crypto";
-import { type FileHandle, open, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import {
   bytesOf,
+  type EncodeContext,
   type EncodedArray,
   elementCount,
   type HostArray,
   type HostTransport,
   itemSize,
   type Lease,
+  type MessageContext,
   type ReceivedArray,
   TesseractError,
 } from "@tesseract-ts/core";
 import { arrayFromBytes, compress } from "../buffers.js";
 import { endianness, refuseBigEndian } from "../endianness.js";
 import { AnticipatedMemory } from "./anticipated-memory.js";
-import type { BinrefOptions } from "./options.js";
+import type { BinrefOptions, FileTransport, ServerDirectories } from "./options.js";
 import { openWithin, parseReference } from "./reference.js";
 
 /** A file that is larger gets no more arrays; the reference's limit. */
@@ -33,12 +35,13 @@ const LANES = 4;
 /**
  * The transport `binref`, output format `json+binref`: for a server on this host, or one that shares directories.
  */
-export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTransport {
+export function binref({ inputPath, outputPath }: BinrefOptions = {}): FileTransport {
   const memory = new AnticipatedMemory();
   return {
     name: "binref",
     carries: "host",
     reach: "host",
+    atServer,
     sends: inputPath !== undefined,
     async probe() {
       const found = endianness();
@@ -49,53 +52,94 @@ export function binref({ inputPath, outputPath }: BinrefOptions = {}): HostTrans
         hint: "Pass binref({ outputPath }), the server's output directory as this process sees it.",
       };
     },
-    async encode(arrays, { compression, signal }) {
-      refuseBigEndian();
+    async encode(arrays, context) {
       if (inputPath === undefined) throw missingPath("inputPath");
-      const files = new InputFiles(inputPath);
-      try {
-        const encoded: EncodedArray[] = [];
-        for (const array of arrays) {
-          const packed = compression === "none" ? undefined : await compress(bytesOf(array), signal);
-          const { name, offset } = await files.append(packed ?? bytesOf(array), signal);
-          encoded.push({
-            object_type: "array",
-            shape: array.shape,
-            dtype: array.dtype,
-            data:
-              packed === undefined
-                ? { encoding: "binref", buffer: `${name}:${offset}` }
-                : { encoding: "binref", buffer: `${name}:${offset}:${packed.length}`, compression: "lz4" },
-          });
-        }
-        memory.prepare();
-        return { arrays: encoded, lease: files };
-      } catch (error) {
-        await files.release();
-        if (error instanceof TesseractError || signal?.aborted === true) throw error;
-        throw new TesseractError("FILE_ERROR", `An array can't be written to ${inputPath}: ${String(error)}`, {
-          cause: error,
-        });
-      }
+      const files = new ArrayFiles(inputPath);
+      const encoded = await write(arrays, files, context);
+      memory.prepare();
+      return { arrays: encoded, lease: files };
     },
-    async decode(encoded, { signal }) {
-      refuseBigEndian();
+    async decode(encoded, context) {
       if (outputPath === undefined) throw missingPath("outputPath");
-      const arrays: HostArray[] = [];
-      for (const array of encoded)
-        arrays.push(await arrayFromBytes(array, await read(array, outputPath, memory, signal), signal));
-      return arrays;
+      return readAll(encoded, outputPath, memory, context);
     },
   };
 }
 
-/** The files of one request. */
-class InputFiles implements Lease {
+/** The other side of the same: the files of inputs are the client's, and those of outputs stay. */
+function atServer({ inputPath, outputPath, folder }: ServerDirectories): HostTransport {
+  return {
+    name: "binref",
+    carries: "host",
+    reach: "host",
+    probe: async () => endianness(),
+    async encode(arrays, context) {
+      const files = new ArrayFiles(outputPath, folder);
+      const encoded = await write(arrays, files, context);
+      await files.finish();
+      return { arrays: encoded };
+    },
+    decode: (encoded, context) => readAll(encoded, inputPath, new AnticipatedMemory(), context),
+  };
+}
+
+/** Appends arrays to files; if that fails, no file is left. */
+async function write(
+  arrays: readonly HostArray[],
+  files: ArrayFiles,
+  { compression, signal }: EncodeContext,
+): Promise<readonly EncodedArray[]> {
+  refuseBigEndian();
+  try {
+    const encoded: EncodedArray[] = [];
+    for (const array of arrays) {
+      const packed = compression === "none" ? undefined : await compress(bytesOf(array), signal);
+      const { name, offset } = await files.append(packed ?? bytesOf(array), signal);
+      encoded.push({
+        object_type: "array",
+        shape: array.shape,
+        dtype: array.dtype,
+        data:
+          packed === undefined
+            ? { encoding: "binref", buffer: `${name}:${offset}` }
+            : { encoding: "binref", buffer: `${name}:${offset}:${packed.length}`, compression: "lz4" },
+      });
+    }
+    return encoded;
+  } catch (error) {
+    await files.release();
+    if (error instanceof TesseractError || signal?.aborted === true) throw error;
+    throw new TesseractError("FILE_ERROR", `An array can't be written to ${files.directory}: ${String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+async function readAll(
+  encoded: readonly ReceivedArray[],
+  directory: string,
+  memory: AnticipatedMemory,
+  { signal }: MessageContext,
+): Promise<readonly HostArray[]> {
+  refuseBigEndian();
+  const arrays: HostArray[] = [];
+  for (const array of encoded) {
+    arrays.push(await arrayFromBytes(array, await read(array, directory, memory, signal), signal));
+  }
+  return arrays;
+}
+
+/** The files of one message. */
+class ArrayFiles implements Lease {
   private readonly names: string[] = [];
   private handle: FileHandle | undefined;
   private size = 0;
 
-  constructor(private readonly directory: string) {}
+  /** @param folder in `directory`; names are relative to the latter. It is made when it is needed. */
+  constructor(
+    readonly directory: string,
+    private readonly folder?: string,
+  ) {}
 
   async append(
     bytes: Uint8Array,
@@ -112,22 +156,26 @@ class InputFiles implements Lease {
     return { name: this.names[this.names.length - 1] as string, offset };
   }
 
-  private async finish(): Promise<void> {
-    await this.handle?.close();
+  /** Nothing more is appended. */
+  async finish(): Promise<void> {
+    const { handle } = this;
     this.handle = undefined;
+    await handle?.close();
   }
 
   async release(): Promise<void> {
     const removals = this.names.splice(0).map((name) => unlink(join(this.directory, name)));
     for (const outcome of await Promise.allSettled([this.finish(), ...removals])) {
       if (outcome.status === "fulfilled" || (outcome.reason as { code?: unknown }).code === "ENOENT") continue;
-      process.emitWarning(`An input file couldn't be removed: ${String(outcome.reason)}`);
+      process.emitWarning(`An array's file couldn't be removed: ${String(outcome.reason)}`);
     }
   }
 
   private async begin(): Promise<void> {
     await this.finish();
-    const name = `${randomUUID()}.bin`;
+    if (this.folder !== undefined) await mkdir(join(this.directory, this.folder), { recursive: true });
+    const file = `${randomUUID()}.bin`;
+    const name = this.folder === undefined ? file : `${this.folder}/${file}`;
     this.handle = await open(join(this.directory, name), "wx", 0o644);
     this.names.push(name);
     this.size = 0;

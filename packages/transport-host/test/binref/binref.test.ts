@@ -316,3 +316,53 @@ describe("binref can be used", () => {
     expect(existsSync(inputPath)).toBe(true);
   });
 });
+
+describe("at a server", () => {
+  const atServer = (folder = "run_7") => binref().atServer({ inputPath, outputPath, folder });
+
+  test("outputs go into the folder of their run, which is made when something is written", async () => {
+    const server = atServer();
+    expect(readdirSync(outputPath)).toEqual(["run_1"]);
+    const { arrays, lease } = await server.encode([hostArray([1, 2]), hostArray([3])], context);
+    expect(arrays.map(({ data }) => data.buffer)).toEqual([
+      expect.stringMatching(/^run_7\/[0-9a-f-]{36}\.bin:0$/),
+      expect.stringMatching(/^run_7\/[0-9a-f-]{36}\.bin:16$/),
+    ]);
+    expect(readdirSync(join(outputPath, "run_7"))).toHaveLength(1);
+    expect(lease).toBeUndefined();
+  });
+
+  test("nothing to write makes no folder", async () => {
+    expect((await atServer().encode([], context)).arrays).toEqual([]);
+    expect(readdirSync(outputPath)).toEqual(["run_1"]);
+  });
+
+  test("a client reads what it wrote, compressed or not", async () => {
+    for (const compression of ["none", "lz4"] as const) {
+      const { arrays } = await atServer().encode([hostArray([1, 2])], { compression });
+      const received = arrays.map((array) => ({ ...array, path: "y" }));
+      expect(await binref({ outputPath }).decode(received, {})).toEqual([hostArray([1, 2])]);
+    }
+  });
+
+  test("it reads what a client wrote, and nothing outside of its input directory", async () => {
+    const { arrays, lease } = await binref({ inputPath, outputPath }).encode([hostArray([1, 2])], context);
+    const received = arrays.map((array) => ({ ...array, path: "x" }));
+    expect(await atServer().decode(received, {})).toEqual([hostArray([1, 2])]);
+    await lease?.release();
+    for (const buffer of ["../secret.bin", join(root, "secret.bin"), "file:///etc/passwd", "../out/run_1/a.bin"]) {
+      const hostile = receivedArray({ shape: [6], dtype: "uint8", buffer, encoding: "binref" });
+      expect(await failureOf(() => atServer().decode([hostile], {}))).toEqual(tesseractError("PATH_ESCAPE"));
+    }
+  });
+
+  test("an output that can't be written is an error, and leaves no file behind", async () => {
+    const signal = AbortSignal.abort(new Error("given up"));
+    await expect(atServer().encode([hostArray([1])], { compression: "none", signal })).rejects.toThrow("given up");
+    expect(readdirSync(join(outputPath, "run_7"))).toEqual([]);
+    writeFileSync(join(outputPath, "run_8"), "");
+    expect(await failureOf(() => atServer("run_8").encode([hostArray([1])], context))).toEqual(
+      tesseractError("FILE_ERROR", outputPath),
+    );
+  });
+});
