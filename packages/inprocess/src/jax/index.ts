@@ -1,0 +1,1 @@
+export { defineJaxTesseract, type JaxInputs, type JaxTesseractOptions } from "./define.js";

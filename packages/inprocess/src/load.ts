@@ -1,0 +1,60 @@
+/** Loads a Tesseract from a module, in this process. */
+import { stat } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { TesseractError } from "@tesseract-ts/core";
+import { isTesseractDefinition, type TesseractDefinition } from "./define.js";
+
+const typescript = new Set([".ts", ".mts", ".cts"]);
+const javascript = new Set([".js", ".mjs", ".cjs"]);
+
+/**
+ * Loads the Tesseract that a module exports as its default, or as `tesseract`. A module is loaded once; its code runs in
+ * this process.
+ *
+ * TypeScript is loaded by tsx, which has to be installed, unless the program runs under a loader already.
+ *
+ * @param path of a `.ts`, `.mts`, `.js` or `.mjs` file; relative to the working directory
+ * @throws TesseractError LOAD_FAILED
+ */
+export async function loadTesseract(path: string): Promise<TesseractDefinition> {
+  const file = resolve(path);
+  const extension = extname(file);
+  if (!typescript.has(extension) && !javascript.has(extension)) {
+    throw loadFailed(path, `its name ends with "${extension}"`, "A Tesseract is a .ts, .mts, .js or .mjs file.");
+  }
+  const found = await stat(file).catch(() => undefined);
+  if (found?.isFile() !== true) throw loadFailed(path, "there is no such file");
+  const url = pathToFileURL(file).href;
+  const load = typescript.has(extension) ? await typescriptLoader(path) : (target: string) => import(target);
+  let module: Readonly<Record<string, unknown>>;
+  try {
+    module = await load(url);
+  } catch (error) {
+    throw loadFailed(path, error instanceof Error ? error.message : String(error), undefined, error);
+  }
+  const tesseract = exported(module);
+  if (tesseract !== undefined) return tesseract;
+  throw loadFailed(path, "it exports no Tesseract", "Write export default defineTesseract({ … }).");
+}
+
+function exported(module: Readonly<Record<string, unknown>>): TesseractDefinition | undefined {
+  const { default: main, tesseract } = module;
+  // A CommonJS module's exports come as the default, with its own default within.
+  const inner = typeof main === "object" && main !== null && "default" in main ? main.default : undefined;
+  return [main, tesseract, inner].find(isTesseractDefinition);
+}
+
+type Load = (url: string) => Promise<Readonly<Record<string, unknown>>>;
+
+async function typescriptLoader(path: string): Promise<Load> {
+  try {
+    const { tsImport } = await import("tsx/esm/api");
+    return (url) => tsImport(url, import.meta.url);
+  } catch (error) {
+    throw loadFailed(path, "tsx, which loads TypeScript, isn't there", "npm install tsx", error);
+  }
+}
+
+const loadFailed = (path: string, reason: string, hint?: string, cause?: unknown): TesseractError =>
+  new TesseractError("LOAD_FAILED", `The Tesseract "${path}" can't be loaded: ${reason}`, { hint, cause });
