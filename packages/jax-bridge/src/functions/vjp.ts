@@ -1,0 +1,74 @@
+/** Reverse mode with cotangents of one's own. */
+import { isFloating } from "../arrays/aval.js";
+import { vjpGraph } from "../transform/vjp.js";
+import { leafCount } from "../tree/tree.js";
+import { auxOf, itemsOf } from "./grad.js";
+import { sourceOf } from "./source.js";
+import { type Later, twoStep } from "./two-step.js";
+import type { ArgumentsOf, Both, Given, ProgramFunction, ResultOf } from "./types.js";
+import { floatingStructure } from "./floating-structure.js";
+
+export interface AuxOptions<A extends boolean> {
+  /** Whether the function gives `[value, aux]`, of which only the value is differentiated. */
+  readonly hasAux?: A;
+}
+
+/** From cotangents of the outputs to cotangents of the arguments. */
+export interface Pullback<F extends ProgramFunction, R> {
+  (cotangents: Given<R>): Both<Parameters<F>>;
+  dispose(): void;
+}
+
+/**
+ * A function's value, and the function that pulls cotangents of it back to its arguments. The values that this one needs are
+ * kept until it is disposed.
+ *
+ * @throws TesseractError NOT_DIFFERENTIABLE, SECOND_DERIVATIVE, ENDPOINT_NOT_FOUND
+ *
+ * @example
+ * const [y, pull] = await vjp(f, [x]);
+ * const [cotangent] = await pull(np.ones(y.shape));
+ * pull.dispose();
+ */
+export function vjp<F extends ProgramFunction, const A extends boolean = false>(
+  f: F,
+  primals: ArgumentsOf<F>,
+  { hasAux }: AuxOptions<A> = {},
+): Both<
+  A extends true
+    ? ResultOf<F> extends readonly [infer R, infer X]
+      ? [R, Pullback<F, R>, X]
+      : never
+    : [ResultOf<F>, Pullback<F, ResultOf<F>>]
+> {
+  const inner = sourceOf(f);
+  const name = `vjp(${inner.name})`;
+  return twoStep(
+    (signature, sowTag) => {
+      const program = inner.build(signature, { compile: false, sowTag });
+      const { graph, outputStructure } = program;
+      const [valueStructure] = hasAux ? auxOf(outputStructure) : [outputStructure];
+      const of = floatingUpTo(graph.outputs, leafCount(valueStructure));
+      const wrt = floatingUpTo(graph.inputs, graph.inputs.length);
+      return {
+        name,
+        program,
+        graph: vjpGraph(graph, wrt, of),
+        outputs: graph.outputs.length,
+        structure: outputStructure,
+        laterInputs: { kind: "list", items: [floatingStructure(valueStructure, graph.outputs)] },
+        laterOutputs: floatingStructure({ kind: "list", items: itemsOf(program.inputStructure) }, graph.inputs),
+      };
+    },
+    primals as readonly unknown[],
+    name,
+    (value, later: Later) => {
+      if (!hasAux) return [value, later];
+      const [output, aux] = value as [unknown, unknown];
+      return [output, later, aux];
+    },
+  ) as never;
+}
+
+const floatingUpTo = (values: readonly { readonly aval: Parameters<typeof isFloating>[0] }[], count: number): number[] =>
+  values.slice(0, count).flatMap(({ aval }, position) => (isFloating(aval) ? [position] : []));

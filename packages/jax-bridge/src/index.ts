@@ -1,0 +1,13 @@
+export type { ProgramErrorCode } from "./errors.js";
+export { type AnyInputs, type Applied, applyTesseract } from "./functions/apply-tesseract.js";
+export { type GradientOf, type GradOptions, grad, valueAndGrad } from "./functions/grad.js";
+export { hessian, jacfwd, type JacobianOf, jacrev } from "./functions/jacobian.js";
+export { jaxArray } from "./functions/jax-array.js";
+export { type Jitted, type JitOptions, jit } from "./functions/jit.js";
+export { jvp, type Linearized, linearize } from "./functions/jvp.js";
+export type { RunProgramOptions } from "./functions/program-call.js";
+export { stopGradient } from "./functions/stop-gradient.js";
+export type { AnyArray, ArgumentsOf, Both, Given, ProgramCall, ProgramFunction, ResultOf } from "./functions/types.js";
+export { type AuxOptions, type Pullback, vjp } from "./functions/vjp.js";
+export { type Axes, vmap } from "./functions/vmap.js";
+export type { ApplyOptions, Device, ToDevice, VmapMethod } from "./tesseract/options.js";

@@ -1,0 +1,191 @@
+/** Runs a program: each node as soon as its inputs are there. */
+import { isHostArray, type RunOptions } from "@tesseract-ts/core";
+import { RuntimeArray } from "../arrays/runtime-array.js";
+import type { JaxArray } from "../jax.js";
+import { Placement } from "../tesseract/device.js";
+import type { Payload } from "../tesseract/payload.js";
+import { request } from "../tesseract/request.js";
+import type { CallNode, Graph, Node, StageNode, Value } from "./ir.js";
+
+export interface RunSettings extends RunOptions {
+  readonly placement: Placement;
+}
+
+export interface RunResult {
+  readonly outputs: readonly RuntimeArray[];
+  readonly sown: readonly (readonly RuntimeArray[])[];
+}
+
+/** An array of the run, and how many still need it. */
+interface Held {
+  readonly array: RuntimeArray;
+  uses: number;
+}
+
+/**
+ * The arguments become the run's, and the results the caller's. What the program brings along stays the program's.
+ * An error ends the calls that are on their way, and everything that was made.
+ */
+export async function runGraph(graph: Graph, args: readonly RuntimeArray[], settings: RunSettings): Promise<RunResult> {
+  const run = new Run(graph, settings);
+  return run.execute(args);
+}
+
+class Run {
+  private readonly pending = new Map<Value, Promise<Held>>();
+  private readonly held = new Set<Held>();
+  private readonly uses = new Map<Value, number>();
+  private readonly abort = new AbortController();
+  private readonly signal: AbortSignal;
+
+  constructor(
+    private readonly graph: Graph,
+    private readonly settings: RunSettings,
+  ) {
+    const { signal } = settings;
+    this.signal = signal === undefined ? this.abort.signal : AbortSignal.any([signal, this.abort.signal]);
+    const count = (values: readonly Value[]): void => {
+      for (const value of values) this.uses.set(value, (this.uses.get(value) ?? 0) + 1);
+    };
+    for (const node of graph.nodes) count(node.inputs);
+    count(graph.outputs);
+    for (const { values } of graph.sown) count(values);
+    // They outlive the run.
+    count([...graph.captured.keys()]);
+  }
+
+  async execute(args: readonly RuntimeArray[]): Promise<RunResult> {
+    const { graph } = this;
+    graph.inputs.forEach((value, index) => {
+      const array = args[index];
+      if (array !== undefined) this.pending.set(value, this.hold(value, array));
+    });
+    for (const [value, array] of graph.captured) this.pending.set(value, this.hold(value, array));
+    const tasks = graph.nodes.map((node) => {
+      const results = this.perform(node);
+      node.outputs.forEach((output, index) => {
+        const result = results.then((all) => all[index] as Held);
+        // It is awaited where it is needed, which may be nowhere.
+        result.catch(() => undefined);
+        this.pending.set(output, result);
+      });
+      return results;
+    });
+    try {
+      await Promise.all(tasks);
+      const taken = new Set<RuntimeArray>();
+      const outputs = await this.takeAll(graph.outputs, taken);
+      const sown = [];
+      for (const { values } of graph.sown) sown.push(await this.takeAll(values, taken));
+      await this.releaseUnused(taken);
+      return { outputs, sown };
+    } catch (error) {
+      this.abort.abort(error);
+      await Promise.allSettled(tasks);
+      const captured = new Set(graph.captured.values());
+      await Promise.all([...this.held].map(({ array }) => (captured.has(array) ? undefined : array.dispose())));
+      throw error;
+    }
+  }
+
+  private hold(value: Value, array: RuntimeArray): Promise<Held> {
+    const held: Held = { array, uses: this.uses.get(value) ?? 0 };
+    this.held.add(held);
+    return Promise.resolve(held);
+  }
+
+  private async need(values: readonly Value[]): Promise<readonly Held[]> {
+    return Promise.all(values.map((value) => this.pending.get(value) ?? Promise.reject(new Error("A value is missing"))));
+  }
+
+  private async perform(node: Node): Promise<readonly Held[]> {
+    const inputs = await this.need(node.inputs);
+    this.signal.throwIfAborted();
+    const results = await this.resultsOf(node, inputs);
+    if (node.kind === "sow") {
+      return Promise.all(inputs.map((held, index) => this.passOn(held, node.outputs[index])));
+    }
+    const made = await Promise.all(node.outputs.map((output, index) => this.hold(output, results[index] as RuntimeArray)));
+    await this.release(inputs);
+    await Promise.all(made.filter(({ uses }) => uses === 0).map((held) => this.end(held)));
+    return made;
+  }
+
+  /** What was sown passes on its input's array. */
+  private async passOn(held: Held, output: Value | undefined): Promise<Held> {
+    held.uses += (output === undefined ? 0 : (this.uses.get(output) ?? 0)) - 1;
+    if (held.uses === 0) await this.end(held);
+    return held;
+  }
+
+  private async resultsOf(node: Node, inputs: readonly Held[]): Promise<readonly RuntimeArray[]> {
+    switch (node.kind) {
+      case "sow":
+        return [];
+      case "stage":
+        return runStage(node, inputs.map(({ array }) => array));
+      case "call":
+        return this.runCall(node, inputs.map(({ array }) => array));
+    }
+  }
+
+  private async runCall(node: CallNode, inputs: readonly RuntimeArray[]): Promise<readonly RuntimeArray[]> {
+    const { placement } = this.settings;
+    const { tesseract, options: own } = node.operation.spec;
+    const options: RunOptions = {
+      signal: own.signal === undefined ? this.signal : AbortSignal.any([own.signal, this.signal]),
+      timeout: own.timeout ?? this.settings.timeout,
+      runId: own.runId ?? this.settings.runId,
+    };
+    const view = await placement.view(tesseract, options);
+    const onDevice = placement.staysOnDevice(tesseract);
+    const payloads = await Promise.all(inputs.map(async (input): Promise<Payload> => (onDevice ? input.cuda : undefined) ?? input.host()));
+    const outputs = await request(node.operation, view, payloads, options);
+    return outputs.map((output) => (isHostArray(output) ? RuntimeArray.ofHost(output) : RuntimeArray.ofCuda(output, true)));
+  }
+
+  /** The caller's own: a value that is taken twice is given twice. */
+  private async takeAll(values: readonly Value[], taken: Set<RuntimeArray>): Promise<readonly RuntimeArray[]> {
+    const held = await this.need(values);
+    const captured = new Set(this.graph.captured.values());
+    return Promise.all(
+      held.map(async (each) => {
+        if (!taken.has(each.array) && !captured.has(each.array)) {
+          taken.add(each.array);
+          return each.array;
+        }
+        return each.array.share();
+      }),
+    );
+  }
+
+  private async releaseUnused(taken: ReadonlySet<RuntimeArray>): Promise<void> {
+    const captured = new Set(this.graph.captured.values());
+    await Promise.all(
+      [...this.held].map(({ array }) => (taken.has(array) || captured.has(array) ? undefined : array.dispose())),
+    );
+  }
+
+  private async release(held: readonly Held[]): Promise<void> {
+    for (const each of held) {
+      each.uses -= 1;
+      if (each.uses === 0) await this.end(each);
+    }
+  }
+
+  private async end(held: Held): Promise<void> {
+    this.held.delete(held);
+    await held.array.dispose();
+  }
+}
+
+async function runStage({ stage }: StageNode, inputs: readonly RuntimeArray[]): Promise<readonly RuntimeArray[]> {
+  const made = await Promise.allSettled(inputs.map((input) => input.jax()));
+  const arrays = made.flatMap((each): JaxArray[] => (each.status === "fulfilled" ? [each.value] : []));
+  const failed = made.find((each) => each.status === "rejected");
+  if (failed !== undefined) {
+    for (const array of arrays) array.dispose();
+    throw failed.reason;
+  }
+  return stage.run(arrays).map((array) => RuntimeArray.ofJax(array));
+}

@@ -1,0 +1,48 @@
+import { numpy as np } from "@jax-js/jax";
+import { expect, test } from "vitest";
+import { applyTesseract, grad, jaxArray, jit, jvp, valueAndGrad, vmap, jacrev, jacfwd, vjp, linearize } from "../src/index.js";
+import { square } from "./fake-tesseract.js";
+
+test("smoke", async () => {
+  const fake = square();
+  const t = fake.tesseract;
+  const f = (x: np.Array) => {
+    const { y } = applyTesseract(t, { x: np.sin(x.ref) }) as unknown as { y: np.Array };
+    const { y: z } = applyTesseract(t, { x: y.add(x) }) as unknown as { y: np.Array };
+    return np.sum(z);
+  };
+  const x = await jaxArray([0.3, 1.1, -0.7]);
+  const jf = jit(f);
+  console.log(fake.routes());
+  console.log((await jf(x.ref) as np.Array).js(), fake.routes().splice(0));
+  fake.asked.length = 0;
+  console.log((await jf(x.ref) as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  console.log((await grad(f)(x.ref) as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  console.log((await jit(grad(f))(x.ref) as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  const [v, g] = await valueAndGrad(f)(x.ref);
+  console.log((v as np.Array).js(), (g as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  const [p, tan] = await jvp(f, [x.ref], [np.ones([3], { dtype: np.float64 })]);
+  console.log((p as np.Array).js(), (tan as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  const h = (x: np.Array) => (applyTesseract(t, { x }) as unknown as { y: np.Array }).y;
+  console.log((await jacrev(h)(x.ref) as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  console.log((await jacfwd(h)(x.ref) as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  const [y, pull] = await vjp(h, [x.ref]);
+  console.log((y as np.Array).js(), fake.routes());
+  const [ct] = await pull(np.ones([3], { dtype: np.float64 }));
+  console.log((ct as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  const [y2, push] = await linearize(h, [x.ref]);
+  const tt = await push(np.ones([3], { dtype: np.float64 }));
+  console.log((y2 as np.Array).js(), (tt as np.Array).js(), fake.routes());
+  fake.asked.length = 0;
+  const b = (x: np.Array) => np.sum((applyTesseract(t, { x }, { vmapMethod: "sequential" }) as unknown as { y: np.Array }).y);
+  console.log((await vmap(grad(b))(await jaxArray([[1, 2], [3, 4]])) as np.Array).js(), fake.routes());
+  expect(1).toBe(1);
+});

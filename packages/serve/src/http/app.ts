@@ -1,0 +1,369 @@
+/** The HTTP side of a server: routes, and what each request goes through. */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { type Headers, type HostTransport, TesseractError } from "@tesseract-ts/core";
+import { JsonBody } from "@tesseract-ts/core/message";
+import type { RunnerRoute } from "@tesseract-ts/inprocess";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
+import { answerCall, type CallContext } from "../calls/call.js";
+import type { EncodedAnswer } from "../calls/encode-answer.js";
+import { ReceivedBuffers } from "../calls/received-buffers.js";
+import { answerCheck } from "../exchange/check.js";
+import { type Exchange, type Exchanges, exportsHeader } from "../exchange/exchange.js";
+import type { Offered } from "../offer.js";
+import type { Metrics } from "../operators/metrics.js";
+import type { Observer } from "../operators/observer.js";
+import { Access } from "./access.js";
+import { readBody } from "./body.js";
+import { CallsInFlight } from "./calls-in-flight.js";
+import { docsPage } from "./docs-page.js";
+import { type Encoding, negotiate } from "./negotiation.js";
+import { notFound, Refusal } from "./refusal.js";
+import { linger, sendJson, sendRefusal } from "./send.js";
+
+/** Milliseconds that an idle connection is kept, as by the reference. */
+const KEEP_ALIVE_MS = 60_000;
+/** How often it is looked for heads of requests that are late. */
+const CHECK_MS = 2_000;
+
+const computing: ReadonlySet<RunnerRoute> = new Set([
+  "apply",
+  "jacobian",
+  "jacobian_vector_product",
+  "vector_jacobian_product",
+]);
+
+export interface AppContext extends CallContext, Offered {
+  readonly exchanges: Exchanges;
+  readonly observer: Observer;
+}
+
+/** What is known of a call, for those who observe. */
+interface CallReport {
+  requestBytes: number;
+  answerBytes: number;
+  encoding: Encoding | undefined;
+  exportedBytes: number;
+}
+
+export class App {
+  readonly fastify: FastifyInstance;
+  readonly inFlight: CallsInFlight;
+  private readonly access: Access;
+  private readonly openapi: Buffer;
+  private readonly docs: string;
+  private readonly openBase64: HostTransport["openBuffer"];
+  /** Whether requests may say more than their bodies do. */
+  private readonly exchanges: boolean;
+
+  constructor(private readonly context: AppContext) {
+    const { settings, runner, offer, transports, observer } = context;
+    this.access = new Access(settings);
+    this.inFlight = new CallsInFlight(settings.maxConcurrentCalls);
+    const document = runner.openapi({ test: settings.debug, ...offer });
+    this.openapi = Buffer.from(JSON.stringify(document));
+    this.docs = docsPage(document);
+    this.exchanges = transports.some(({ carries, connect }) => carries === "device" || connect !== undefined);
+    const base64 = transports.find(
+      (transport): transport is HostTransport => transport.carries === "host" && transport.name === "base64",
+    );
+    this.openBase64 = base64?.openBuffer?.bind(base64);
+    this.fastify = fastify({
+      ...(observer.logger === undefined ? {} : { loggerInstance: observer.logger }),
+      // Calls are logged once, with what they were.
+      logController: new LogController({ disableRequestLogging: true }),
+      return503OnClosing: false,
+      exposeHeadRoutes: false,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      forceCloseConnections: "idle",
+      http: {
+        headersTimeout: settings.headersTimeout,
+        connectionsCheckingInterval: Math.min(CHECK_MS, settings.headersTimeout),
+      },
+    }) as unknown as FastifyInstance;
+    this.addRoutes();
+  }
+
+  get metrics(): Metrics | undefined {
+    return this.context.observer.metrics;
+  }
+
+  private addRoutes(): void {
+    const { fastify: app, access } = this;
+    const { runner, settings, observer, offer } = this.context;
+    // Bodies are read as they arrive, by the routes themselves.
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    app.addHook("onRequest", (request, reply, done) => {
+      const { headers } = request.raw;
+      try {
+        access.check(headers);
+        // Fastify refuses a type that is none; the reference reads the body as text.
+        if (headers["content-type"]?.includes("/") === false) headers["content-type"] = "text/plain";
+        reply.headers(access.headers(headers));
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+    app.setErrorHandler((error, request, reply) => this.refuse(error, request, reply));
+    app.setNotFoundHandler((request, reply) => this.answerUnknown(request, reply));
+
+    for (const route of runner.routes) {
+      if (route === "test" && !settings.debug) continue;
+      app.post(`/${route}`, (request, reply) => this.answer(route, request, reply));
+    }
+    app.get("/health", (request, reply) => this.exchange(request, reply, { status: "ok" }));
+    if (offer.gpuTransports.length > 1) {
+      app.post("/check_gpu_transport", (request, reply) => this.check(request, reply));
+    }
+    app.get("/openapi.json", (_request, reply) => {
+      reply.header("content-type", "application/json").send(this.openapi);
+    });
+    app.get("/docs", (_request, reply) => {
+      reply
+        .header("content-type", "text/html; charset=utf-8")
+        .header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
+        .send(this.docs);
+    });
+    observer.addRoutes(app);
+  }
+
+  /** A call of an endpoint. */
+  private async answer(route: RunnerRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { observer } = this.context;
+    const report: CallReport = { requestBytes: 0, answerBytes: 0, encoding: undefined, exportedBytes: 0 };
+    const began = performance.now();
+    await observer.around(
+      route,
+      request.raw.headers,
+      () => reply.raw.statusCode,
+      async () => {
+        try {
+          await this.inFlight.during(reply.raw, async (controller) => {
+            const answer = await this.compute(route, request, report, controller);
+            await this.send(route, reply, answer, report, controller.signal);
+          });
+        } catch (error) {
+          this.refuse(error, request, reply);
+        } finally {
+          const seconds = (performance.now() - began) / 1000;
+          observer.called({ route, status: reply.raw.statusCode, seconds, ...report, id: request.id });
+        }
+      },
+    );
+  }
+
+  private async compute(
+    route: RunnerRoute,
+    request: FastifyRequest,
+    report: CallReport,
+    controller: AbortController,
+  ): Promise<{ readonly encoded: EncodedAnswer; readonly exchange: Exchange | undefined }> {
+    const { context } = this;
+    const { settings, offer, exchanges } = context;
+    const exchange = this.exchanges ? await this.beginExchange(request.raw, controller) : undefined;
+    const timers: NodeJS.Timeout[] = [];
+    try {
+      const buffers = new ReceivedBuffers(this.openBase64);
+      const body = await readBody(request.raw, settings, buffers.open);
+      report.requestBytes = body.bytes;
+      if (Number.isFinite(settings.timeLimit)) timers.push(limitTime(controller, settings.timeLimit));
+      const accept = computing.has(route) ? request.raw.headers.accept : undefined;
+      const encoding = negotiate(accept, offer);
+      report.encoding = encoding;
+      if (exchange !== undefined && computing.has(route) && !exchange.acknowledges)
+        await exchanges.dropUnacknowledged();
+      const call = {
+        route,
+        payload: body.tree,
+        buffers,
+        runId: runIdOf(request.raw.url ?? ""),
+        encoding,
+        transports: exchange?.message.transports ?? context.transports,
+        headers: headersOf(request.raw),
+        signal: controller.signal,
+        onRead: () => this.endReading(exchange),
+      };
+      return { encoded: await answerCall(call, context), exchange };
+    } catch (error) {
+      exchange?.message.end(false);
+      throw error;
+    } finally {
+      this.endReading(exchange);
+      for (const timer of timers) clearTimeout(timer);
+    }
+  }
+
+  private async send(
+    route: RunnerRoute,
+    reply: FastifyReply,
+    { encoded, exchange }: { readonly encoded: EncodedAnswer; readonly exchange: Exchange | undefined },
+    report: CallReport,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { exports } = this.context;
+    const { body, lease, exportedBytes } = encoded;
+    report.answerBytes = body.byteLength ?? 0;
+    report.exportedBytes = exportedBytes;
+    const headers: Record<string, string> = { ...encoded.headers };
+    if (lease !== undefined) {
+      if (signal.aborted) {
+        await lease.release();
+        exports.cancel(exportedBytes);
+        throw signal.reason;
+      }
+      Object.assign(headers, exportsHeader(exports.keep(lease, exportedBytes, exchange?.acknowledges === true)));
+    }
+    const format = computing.has(route) ? (report.encoding?.outputFormat ?? "json") : "json";
+    if (exchange !== undefined) Object.assign(headers, await exchange.headers());
+    exchange?.message.end(false);
+    await sendJson(reply, `application/${format}`, headers, body);
+  }
+
+  private async beginExchange(request: IncomingMessage, controller: AbortController): Promise<Exchange> {
+    const { exchanges } = this.context;
+    const exchange = await exchanges.begin(headersOf(request), request.headers);
+    try {
+      if (exchange.callId !== undefined) exchanges.calls.begin(exchange.callId, controller);
+    } catch (error) {
+      exchange.message.end(false);
+      throw error;
+    }
+    return exchange;
+  }
+
+  private endReading(exchange: Exchange | undefined): void {
+    if (exchange?.callId !== undefined) this.context.exchanges.calls.read(exchange.callId);
+  }
+
+  /** An answer without arrays to a request that may say something. */
+  private async exchange(request: FastifyRequest, reply: FastifyReply, answer: unknown): Promise<void> {
+    const headers: Record<string, string> = {};
+    if (this.exchanges) {
+      const exchange = await this.context.exchanges.begin(headersOf(request.raw), request.raw.headers);
+      Object.assign(headers, await exchange.headers());
+      exchange.message.end(true);
+    }
+    await sendJson(reply, "application/json", headers, JsonBody.of(answer));
+  }
+
+  /** `POST /check_gpu_transport` */
+  private async check(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { settings, offer, exports } = this.context;
+    try {
+      await this.inFlight.during(reply.raw, async (controller) => {
+        const exchange = await this.beginExchange(request.raw, controller);
+        try {
+          const { tree } = await readBody(request.raw, settings, undefined);
+          const { body, lease, headers } = await answerCheck(
+            tree,
+            exchange.message.transports,
+            offer.gpuTransports,
+            controller.signal,
+          );
+          // A check is answered to clients that acknowledge, whatever they have said so far.
+          const held = lease === undefined ? {} : exportsHeader(exports.keep(lease, 0, true));
+          const said = await exchange.headers();
+          await sendJson(reply, "application/json", { ...headers, ...held, ...said }, JsonBody.of(body));
+        } finally {
+          this.endReading(exchange);
+          exchange.message.end(false);
+        }
+      });
+    } catch (error) {
+      this.refuse(error, request, reply);
+    }
+  }
+
+  private answerUnknown(request: FastifyRequest, reply: FastifyReply): void {
+    const [path = "", query] = (request.raw.url ?? "").split(/\?(.*)/s);
+    const method = this.fastify.hasRoute({ method: "POST", url: path })
+      ? "POST"
+      : this.fastify.hasRoute({ method: "GET", url: path })
+        ? "GET"
+        : undefined;
+    if (method !== undefined) {
+      const preflight = request.method === "OPTIONS" ? this.access.preflight(request.raw.headers) : undefined;
+      if (preflight !== undefined) {
+        reply.code(204).headers(preflight).send();
+        return;
+      }
+      sendRefusal(reply, new Refusal(405, "Method Not Allowed", { allow: method }, true));
+      return;
+    }
+    const shorter = path.replace(/\/$/, "");
+    if (shorter !== path && this.fastify.hasRoute({ method: request.method as "GET", url: shorter })) {
+      linger(reply.raw);
+      const location = `http://${request.raw.headers.host ?? ""}${shorter}${query === undefined ? "" : `?${query}`}`;
+      reply.code(307).header("location", location).send();
+      return;
+    }
+    const { status, detail } = notFound();
+    sendRefusal(reply, new Refusal(status, detail, {}, true));
+  }
+
+  /** Answers what went wrong, if it still can be answered. */
+  private refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const { observer, settings } = this.context;
+    if (reply.raw.headersSent || reply.raw.destroyed || reply.sent) {
+      // That a client is gone needn't be told.
+      if (!(error instanceof Refusal) && !reply.raw.destroyed) observer.failed(error, request.id);
+      return;
+    }
+    if (error instanceof Refusal) {
+      sendRefusal(reply, error);
+      return;
+    }
+    if (error instanceof TesseractError && error.code === "ENDPOINT_NOT_FOUND") {
+      sendRefusal(reply, notFound());
+      return;
+    }
+    const { statusCode } = error as { statusCode?: unknown };
+    if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
+      sendRefusal(reply, new Refusal(statusCode, error instanceof Error ? error.message : String(error), {}, true));
+      return;
+    }
+    observer.failed(error, request.id);
+    linger(reply.raw);
+    reply.code(500).header("content-type", "text/plain; charset=utf-8");
+    reply.send(settings.debug ? traceback(error) : "Internal Server Error");
+  }
+}
+
+function limitTime(controller: AbortController, timeLimit: number): NodeJS.Timeout {
+  const refusal = new Refusal(504, `The call took longer than ${timeLimit} ms`);
+  return setTimeout(() => controller.abort(refusal), timeLimit);
+}
+
+/** @throws Refusal 422 for a name that would leave the output directory */
+function runIdOf(url: string): string {
+  const at = url.indexOf("?");
+  if (at < 0) return randomUUID();
+  // As in the reference, the last one counts.
+  const id = new URLSearchParams(url.slice(at + 1)).getAll("run_id").at(-1);
+  if (id === undefined) return randomUUID();
+  if (/[/\\\0]/.test(id) || Buffer.byteLength(id) > 200) {
+    const msg = "A run id is a part of a file's name: without slashes, and of up to 200 bytes";
+    throw new Refusal(422, [{ type: "value_error", loc: ["query", "run_id"], msg, input: id }]);
+  }
+  return id;
+}
+
+const headersOf =
+  ({ headers }: IncomingMessage): Headers =>
+  (name) => {
+    const value = headers[name];
+    return Array.isArray(value) ? value.join(",") : value;
+  };
+
+/** An error with all of its causes, as a log shows it. */
+export function traceback(error: unknown): string {
+  const lines: string[] = [];
+  for (let at: unknown = error; at !== undefined; at = at instanceof Error ? at.cause : undefined) {
+    const text = at instanceof Error ? (at.stack ?? String(at)) : String(at);
+    const hint = at instanceof TesseractError && at.hint !== undefined ? `\nHint: ${at.hint}` : "";
+    lines.push(text + hint);
+  }
+  return `${lines.join("\n\nCaused by: ")}\n`;
+}

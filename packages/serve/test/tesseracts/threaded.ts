@@ -1,0 +1,4 @@
+/** The same in threads. */
+import { work } from "./work.js";
+
+export default work("worker");
