@@ -56,6 +56,14 @@ export type ErrorCode =
   | "OUT_OF_DEVICE_MEMORY"
   /** Memory, or what owned it, was used after it was disposed of. */
   | "DISPOSED"
+  /** An endpoint of a Tesseract in this process threw; `cause` has what. */
+  | "ENDPOINT_FAILED"
+  /** An endpoint of a Tesseract in this process returned what its schema doesn't allow; `issues` has each place. */
+  | "INVALID_OUTPUTS"
+  /** An endpoint changed an input in place. */
+  | "INPUT_CHANGED"
+  /** A module can't be loaded, or defines no Tesseract. */
+  | "LOAD_FAILED"
   /** The regression test that `test()` ran found a difference. */
   | "REGRESSION_FAILED"
   /** The regression test that `test()` asked for couldn't be run. */

@@ -1,4 +1,5 @@
 export type { AdaptedArray, ArrayAdapter } from "./adapters/adapter.js";
+export { builtinAdapters } from "./adapters/index.js";
 export {
   asCudaArray,
   type CudaArray,
@@ -31,6 +32,8 @@ export {
   toNestedList,
 } from "./arrays/host-array.js";
 export type { Backend, BackendCall, CallOptions, EndpointRoute, OpenApiSchema, RunOptions } from "./backend.js";
+export { Closing } from "./closing.js";
+export { withDeadline } from "./deadline.js";
 export type { RequestedEncoding, ServerCapabilities } from "./encoding.js";
 export type { Endpoint, TestSpec } from "./endpoints.js";
 export {
@@ -42,6 +45,7 @@ export {
 } from "./errors.js";
 export { type FromUrlOptions, fromUrl } from "./from-url.js";
 export type { GpuTransportCheck, GpuTransportExplanation } from "./gpu-transport.js";
+export { type FoundArray, mapArrays } from "./message/leaves.js";
 export { Tesseract } from "./tesseract.js";
 export type {
   AnnouncedArray,

@@ -16,4 +16,5 @@ export { outputFormatOf } from "../transport.js";
 export { TransportSet } from "../transport-set.js";
 export { checkEncodedArray, isEncodedArray } from "./decode-message.js";
 export { type EncodedRequest, type EncodingPlan, encodeMessage } from "./encode-message.js";
+export { mapArrays } from "./leaves.js";
 export { MessageLease } from "./message-lease.js";
