@@ -5,16 +5,16 @@
 
 namespace cuda_ipc {
 
-template <Napi::Value (Environment::*method)(const Napi::CallbackInfo&)>
-Napi::Value of(const Napi::CallbackInfo& info) {
+template <class Result, Result (Environment::*method)(const Napi::CallbackInfo&)>
+Result of(const Napi::CallbackInfo& info) {
   return (info.Env().GetInstanceData<Environment>()->*method)(info);
 }
 
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(std::make_unique<Environment>(env).release());
-  exports.Set("probe", Napi::Function::New<of<&Environment::probe>>(env, "probe"));
-  exports.Set("submit", Napi::Function::New<of<&Environment::submit>>(env, "submit"));
-  exports.Set("held", Napi::Function::New<of<&Environment::held>>(env, "held"));
+  exports.Set("probe", Napi::Function::New<of<void, &Environment::probe>>(env, "probe"));
+  exports.Set("submit", Napi::Function::New<of<void, &Environment::submit>>(env, "submit"));
+  exports.Set("held", Napi::Function::New<of<Napi::Value, &Environment::held>>(env, "held"));
   return exports;
 }
 

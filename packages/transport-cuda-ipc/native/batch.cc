@@ -13,9 +13,13 @@ bool ends(Operation operation) {
          operation == Operation::kDestroyEvent;
 }
 
-// Operations after which a batch has something to wait for.
-bool waitsForDevice(Operation operation) {
+Wait waitOf(Operation operation, const uint64_t* operands) {
   switch (operation) {
+    case Operation::kAlloc:
+      return static_cast<MemoryKind>(operands[1]) == MemoryKind::kPool ? Wait::kWork : Wait::kNothing;
+    case Operation::kFree:
+    case Operation::kIpcClose:
+      return Wait::kFreeing;
     case Operation::kCopy:
     case Operation::kCopy2D:
     case Operation::kCopyPeer:
@@ -26,9 +30,9 @@ bool waitsForDevice(Operation operation) {
     case Operation::kSynchronizeStream:
     case Operation::kWaitForEvent:
     case Operation::kSynchronizeEvent:
-      return true;
+      return Wait::kWork;
     default:
-      return false;
+      return Wait::kNothing;
   }
 }
 
@@ -91,7 +95,7 @@ void Batch::check() {
     if (std::optional<size_t> view = viewOf(operation)) {
       require(operands[*view] < request_.views.size(), "host memory is missing");
     }
-    waits_ = waits_ || waitsForDevice(operation);
+    wait_ = std::max(wait_, waitOf(operation, operands));
   }
 }
 

@@ -62,7 +62,7 @@ class Batch : public Job {
   // Throws std::invalid_argument for words that src/driver/batch.ts doesn't write.
   Batch(Contexts& contexts, Held& held, Request request);
 
-  bool waits() const override { return waits_; }
+  Wait wait() const override { return wait_; }
   void run(Lane& lane) override;
   void undo(Lane& lane) override;
 
@@ -94,7 +94,7 @@ class Batch : public Job {
   Contexts& contexts_;
   Held& held_;
   const Request request_;
-  bool waits_ = false;
+  Wait wait_ = Wait::kNothing;
   std::vector<uint64_t> results_;
   std::vector<bool> succeeded_;
   std::vector<Made> made_;

@@ -1,6 +1,8 @@
 #include "environment.h"
 
 #include <cstring>
+#include <stdexcept>
+#include <system_error>
 
 namespace cuda_ipc {
 
@@ -81,14 +83,19 @@ void Environment::releaseHeld() {
 }
 
 template <class Kind>
-Napi::Value Environment::start(std::unique_ptr<Kind> job, std::vector<Napi::ObjectReference> views) {
-  Napi::Promise::Deferred deferred = Napi::Promise::Deferred::New(env_);
+void Environment::start(std::unique_ptr<Kind> job, Napi::Function done, std::vector<Napi::ObjectReference> views) {
   // The process stays alive while a call is under way, and only then.
   if (pending_.empty()) napi_ref_threadsafe_function(env_, finished_);
-  auto settled = [this, deferred, job = job.get()] { settle(*job, deferred); };
-  pending_.emplace(job.get(), Pending{settled, std::move(views)});
-  lanes_->submit(std::move(job));
-  return deferred.Promise();
+  auto settled = [this, job = job.get()](const Napi::FunctionReference& done) { settle(*job, done); };
+  const Job* key = job.get();
+  pending_.emplace(key, Pending{Napi::Persistent(done), settled, std::move(views)});
+  try {
+    lanes_->submit(std::move(job));
+  } catch (const std::system_error& error) {
+    pending_.erase(key);
+    if (pending_.empty()) napi_unref_threadsafe_function(env_, finished_);
+    throw Napi::Error::New(env_, std::string("no native thread can be started: ") + error.what());
+  }
 }
 
 void Environment::settle() {
@@ -98,7 +105,7 @@ void Environment::settle() {
     pending_.erase(found);
     if (pending_.empty()) napi_unref_threadsafe_function(env_, finished_);
     try {
-      pending.settle();
+      pending.settle(pending.done);
     } catch (const Napi::Error&) {
       // The worker thread is being terminated, and takes no results any more.
       lanes_->giveBack(std::move(job));
@@ -106,18 +113,19 @@ void Environment::settle() {
   }
 }
 
-// probe(path, worker): { problem, detail } or { version, devices }
-Napi::Value Environment::probe(const Napi::CallbackInfo& info) {
+// probe(path, worker, done): { problem, detail } or { version, devices }
+void Environment::probe(const Napi::CallbackInfo& info) {
   worker_ = info[1].As<Napi::Boolean>().Value();
-  return start(std::make_unique<Probe>(info[0].As<Napi::String>().Utf8Value()), {});
+  start(std::make_unique<Probe>(info[0].As<Napi::String>().Utf8Value()), info[2].As<Napi::Function>(), {});
 }
 
-void Environment::settle(const Probe& probe, const Napi::Promise::Deferred& deferred) {
+void Environment::settle(const Probe& probe, const Napi::FunctionReference& done) {
   Napi::Object outcome = Napi::Object::New(env_);
   if (!probe.problem().kind.empty()) {
     outcome.Set("problem", probe.problem().kind);
     outcome.Set("detail", probe.problem().detail);
-    return deferred.Resolve(outcome);
+    done.Call({outcome});
+    return;
   }
   if (!cuda_) cuda_ = std::make_unique<Cuda>(*probe.library());
   outcome.Set("version", Napi::Number::New(env_, probe.library()->version));
@@ -137,11 +145,11 @@ void Environment::settle(const Probe& probe, const Napi::Promise::Deferred& defe
     devices.Set(devices.Length(), device);
   }
   outcome.Set("devices", devices);
-  deferred.Resolve(outcome);
+  done.Call({outcome});
 }
 
-// submit(ordinal, words, views, stream, wait): the words of the results, or an error as errorOf makes it
-Napi::Value Environment::submit(const Napi::CallbackInfo& info) {
+// submit(ordinal, words, views, stream, wait, done): an error as errorOf makes it, or undefined and the words of the results
+void Environment::submit(const Napi::CallbackInfo& info) {
   if (!cuda_) throw Napi::Error::New(env_, "the driver isn't open");
   Batch::Request request;
   request.ordinal = info[0].As<Napi::Number>().Int32Value();
@@ -158,18 +166,22 @@ Napi::Value Environment::submit(const Napi::CallbackInfo& info) {
   request.stream = reinterpret_cast<CUstream>(info[3].As<Napi::BigInt>().Uint64Value(&lossless));
   request.wait = info[4].As<Napi::Boolean>().Value();
   try {
-    return start(std::make_unique<Batch>(cuda_->contexts, cuda_->held, std::move(request)), std::move(views));
+    auto batch = std::make_unique<Batch>(cuda_->contexts, cuda_->held, std::move(request));
+    start(std::move(batch), info[5].As<Napi::Function>(), std::move(views));
   } catch (const std::invalid_argument& error) {
     throw Napi::TypeError::New(env_, error.what());
   }
 }
 
-void Environment::settle(const Batch& batch, const Napi::Promise::Deferred& deferred) {
-  if (!batch.failures().empty()) return deferred.Reject(errorOf(env_, cuda_->contexts.library(), batch.failures()));
+void Environment::settle(const Batch& batch, const Napi::FunctionReference& done) {
+  if (!batch.failures().empty()) {
+    done.Call({errorOf(env_, cuda_->contexts.library(), batch.failures())});
+    return;
+  }
   const std::vector<uint64_t>& results = batch.results();
   Napi::BigUint64Array words = Napi::BigUint64Array::New(env_, results.size());
   if (!results.empty()) std::memcpy(words.Data(), results.data(), results.size() * sizeof(uint64_t));
-  deferred.Resolve(words);
+  done.Call({env_.Undefined(), words});
 }
 
 // held(): counts, as src/driver/driver.ts has them

@@ -18,7 +18,7 @@ namespace cuda_ipc {
 class Probe : public Job {
  public:
   explicit Probe(std::string path) : path_(std::move(path)) {}
-  bool waits() const override { return false; }
+  Wait wait() const override { return Wait::kNothing; }
   void run(Lane& lane) override;
   void undo(Lane&) override {}
 
@@ -40,14 +40,16 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  Napi::Value probe(const Napi::CallbackInfo& info);
-  Napi::Value submit(const Napi::CallbackInfo& info);
+  void probe(const Napi::CallbackInfo& info);
+  void submit(const Napi::CallbackInfo& info);
   Napi::Value held(const Napi::CallbackInfo& info);
 
  private:
-  // What belongs to JavaScript while a job is under way.
+  // What belongs to JavaScript while a job is under way. The result goes to a function, since a promise that can't be settled
+  // any more, when a worker thread is terminated, would never be freed.
   struct Pending {
-    std::function<void()> settle;
+    Napi::FunctionReference done;
+    std::function<void(const Napi::FunctionReference&)> settle;
     std::vector<Napi::ObjectReference> views;
   };
   // What there is once the driver is open.
@@ -59,10 +61,10 @@ class Environment {
 
   static void end(void* environment);
   template <class Kind>
-  Napi::Value start(std::unique_ptr<Kind> job, std::vector<Napi::ObjectReference> views);
+  void start(std::unique_ptr<Kind> job, Napi::Function done, std::vector<Napi::ObjectReference> views);
   void settle();
-  void settle(const Probe& probe, const Napi::Promise::Deferred& deferred);
-  void settle(const Batch& batch, const Napi::Promise::Deferred& deferred);
+  void settle(const Probe& probe, const Napi::FunctionReference& done);
+  void settle(const Batch& batch, const Napi::FunctionReference& done);
   void end();
   void releaseHeld();
 

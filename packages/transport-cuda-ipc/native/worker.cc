@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace cuda_ipc {
@@ -14,8 +15,7 @@ Lanes::~Lanes() {
   {
     std::lock_guard lock(mutex_);
     ending_ = true;
-    quick_.clear();
-    waiting_.clear();
+    for (auto& queue : queues_) queue.clear();
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -23,12 +23,22 @@ Lanes::~Lanes() {
 
 void Lanes::submit(std::unique_ptr<Job> job) {
   std::lock_guard lock(mutex_);
-  (job->waits() ? waiting_ : quick_).push_back(std::move(job));
+  auto& queue = queues_[static_cast<size_t>(job->wait())];
+  size_t queued = 1;
+  for (const auto& each : queues_) queued += each.size();
   // One more thread, if those that are idle are spoken for.
-  if (canStart() && idle_ < quick_.size() + waiting_.size() && threads_.size() < kMost) {
-    threads_.emplace_back([this] { work(); });
-  }
+  if (idle_ < queued && threads_.size() < kMost[0]) startThread();
+  queue.push_back(std::move(job));
   changed_.notify_one();
+}
+
+void Lanes::startThread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads. Those that there are will do, if there are any.
+    if (threads_.empty()) throw;
+  }
 }
 
 std::vector<std::unique_ptr<Job>> Lanes::collect() {
@@ -41,14 +51,16 @@ void Lanes::giveBack(std::unique_ptr<Job> job) {
   givenBack_.push_back(std::move(job));
 }
 
-bool Lanes::canStart() const { return !quick_.empty() || (!waiting_.empty() && waitingNow_ < kMostWaiting); }
+std::deque<std::unique_ptr<Job>>* Lanes::ready() {
+  for (size_t wait = 0; wait < std::size(kMost); ++wait) {
+    if (running_[wait] >= kMost[wait]) return nullptr;  // and so for those that wait for more
+    if (!queues_[wait].empty()) return &queues_[wait];
+  }
+  return nullptr;
+}
 
-std::unique_ptr<Job> Lanes::next() {
-  std::deque<std::unique_ptr<Job>>& queue = quick_.empty() ? waiting_ : quick_;
-  std::unique_ptr<Job> job = std::move(queue.front());
-  queue.pop_front();
-  if (job->waits()) ++waitingNow_;
-  return job;
+void Lanes::count(Wait wait, int change) {
+  for (size_t each = 0; each <= static_cast<size_t>(wait); ++each) running_[each] += change;
 }
 
 void Lanes::work() {
@@ -56,20 +68,23 @@ void Lanes::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    changed_.wait(lock, [this] { return ending_ || canStart(); });
+    changed_.wait(lock, [this] { return ending_ || ready() != nullptr; });
     --idle_;
     if (ending_) break;
-    std::unique_ptr<Job> job = next();
-    bool waits = job->waits();
+    auto& queue = *ready();
+    std::unique_ptr<Job> job = std::move(queue.front());
+    queue.pop_front();
+    Wait wait = job->wait();
+    count(wait, 1);
     lock.unlock();
     job->run(lane);
     lock.lock();
-    if (waits) --waitingNow_;
+    count(wait, -1);
     bool first = done_.empty();
     done_.push_back(std::move(job));
     if (ending_) break;
     if (first) finished_();
-    if (canStart()) changed_.notify_one();
+    if (ready() != nullptr) changed_.notify_one();
   }
   // No one collects any more.
   std::vector<std::unique_ptr<Job>> left = std::exchange(done_, {});

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,13 @@ class Lane {
   std::map<int, OwnStream> streams_;
 };
 
+// What a job may have to wait for.
+enum class Wait : size_t {
+  kNothing,  // to allocate, open or look up something takes a moment
+  kFreeing,  // the driver may wait for all work on the device before it frees or closes something
+  kWork,     // it waits for work on the device, or of someone else, which takes as long as it takes
+};
+
 class Job {
  public:
   Job() = default;
@@ -32,15 +40,14 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // Whether it may wait for work on a GPU, which takes as long as it takes.
-  virtual bool waits() const = 0;
+  virtual Wait wait() const = 0;
   // Both on a native thread. `undo` comes after `run`, if no one is there any more to take the result.
   virtual void run(Lane& lane) = 0;
   virtual void undo(Lane& lane) = 0;
 };
 
-// A few threads, started as they are needed. Jobs that wait may take most of them, but never all: to free or open
-// something doesn't have to wait until a slow stream is done.
+// A few threads, started as they are needed. Jobs that wait for work may take most of them, but never all: to free something
+// doesn't have to wait until a slow stream is done, nor to open something until the driver has freed something else.
 class Lanes {
  public:
   // `finished` is called from a native thread when there is something to collect where there was nothing before.
@@ -56,19 +63,24 @@ class Lanes {
   void giveBack(std::unique_ptr<Job> job);
 
  private:
-  static constexpr size_t kMost = 16, kMostWaiting = 12;
+  // How many may run at a time, of those that wait for this or for more.
+  static constexpr size_t kMost[] = {24, 20, 16};
 
   void work();
-  std::unique_ptr<Job> next();
-  bool canStart() const;
+  void startThread();
+  // The queue that the next job comes from; none if there is none, or if it has to wait for others.
+  std::deque<std::unique_ptr<Job>>* ready();
+  // Counts one more or one less of those that run.
+  void count(Wait wait, int change);
 
   const std::function<void()> finished_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::unique_ptr<Job>> quick_, waiting_;
+  std::deque<std::unique_ptr<Job>> queues_[std::size(kMost)];
+  size_t running_[std::size(kMost)] = {};  // those that wait for this or for more
   std::vector<std::unique_ptr<Job>> done_, givenBack_;
   std::vector<std::thread> threads_;
-  size_t idle_ = 0, waitingNow_ = 0;
+  size_t idle_ = 0;
   bool ending_ = false;
 };
 

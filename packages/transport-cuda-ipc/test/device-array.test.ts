@@ -76,8 +76,8 @@ onSimulator("views share the memory, which goes back with the last of them", {},
     shape: [4, 3],
     device,
     release: async () => {
-      released += 1;
       await device.free(pointer);
+      released += 1;
     },
   });
   const rows = whole.slice(1, 3);

@@ -25,15 +25,16 @@ export type NativeProbe =
 /** What native/addon.cc exports. */
 export interface Addon {
   /** Opens the driver's library, and describes its devices. `worker`: this isn't the process's main thread. */
-  probe(library: string, worker: boolean): Promise<NativeProbe>;
-  /** Has the operations done; `stream` 0 is one of the native thread's own. Rejects with what native/result.cc makes. */
+  probe(library: string, worker: boolean, done: (found: NativeProbe) => void): void;
+  /** Has the operations done; `stream` 0 is one of the native thread's own. `error` is what native/result.cc makes. */
   submit(
     ordinal: number,
     words: BigUint64Array,
     views: readonly Uint8Array[],
     stream: bigint,
     wait: boolean,
-  ): Promise<BigUint64Array>;
+    done: (error: Error | undefined, results: BigUint64Array) => void,
+  ): void;
   held(): {
     readonly [Name in "allocations" | "allocatedBytes" | "mappings" | "streams" | "events" | "pending"]: number;
   };

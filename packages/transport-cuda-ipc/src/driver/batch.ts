@@ -177,7 +177,7 @@ export class Batch {
     if (handle.length !== IPC_HANDLE_BYTES) {
       throw invalid(`A handle has ${IPC_HANDLE_BYTES} bytes, not ${handle.length}`);
     }
-    return this.pointer(this.add("ipcOpen", [...new BigUint64Array(handle.slice().buffer)], options));
+    return this.pointer(this.add("ipcOpen", [...new BigUint64Array(Uint8Array.from(handle).buffer)], options));
   }
 
   /** Ends a mapping of `ipcOpen`. */

@@ -46,8 +46,15 @@ export class CudaDevice {
     }
     if (words.length === 0) return new BatchResults(words);
     try {
-      return new BatchResults(await this.addon.submit(this.ordinal, words, views, stream ?? 0n, wait));
+      const results = await new Promise<BigUint64Array>((resolve, reject) => {
+        this.addon.submit(this.ordinal, words, views, stream ?? 0n, wait, (error, found) => {
+          if (error === undefined) resolve(found);
+          else reject(error);
+        });
+      });
+      return new BatchResults(results);
     } catch (error) {
+      // Made here, so that its stack leads to whoever waits.
       throw asCudaError(error, (operation) => batch.textOf(operation));
     }
   }

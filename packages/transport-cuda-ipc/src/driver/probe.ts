@@ -66,12 +66,13 @@ export async function probeDriver(): Promise<DriverProbe> {
   const library = process.env.TESSERACT_CUDA_DRIVER || "libcuda.so.1";
   let found: NativeProbe;
   try {
-    found = await loadAddon().probe(library, !isMainThread);
+    const addon = loadAddon();
+    found = await new Promise((resolve) => addon.probe(library, !isMainThread, resolve));
   } catch (error) {
     // node-gyp-build's message goes on with where it has looked.
     const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
     const hint =
-      "There is none for this platform, or it wasn't installed; with a C++ compiler, run `npx node-gyp rebuild` in it.";
+      "It brings addons for Linux on x64 and arm64: install it again. In a clone of its repository, run `npm run build:native`.";
     return refusal("no-addon", `The native addon of @tesseract-ts/transport-cuda-ipc can't be loaded: ${first}`, hint);
   }
   if (found.problem !== undefined) return refusalOf(found.problem, found.detail, library);

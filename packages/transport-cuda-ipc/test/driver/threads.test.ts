@@ -55,7 +55,7 @@ onSimulator(
   async () => {
     const device = await firstDevice();
     // More than may wait at the same time.
-    const trips = Array.from({ length: 14 }, () => roundTrip(device));
+    const trips = Array.from({ length: 20 }, () => roundTrip(device));
     let waiting = trips.length;
     for (const { ended } of trips) ended.finally(() => waiting--);
     await sleep(100);
@@ -68,11 +68,11 @@ onSimulator(
 );
 
 onSimulator(
-  "at most sixteen native threads call the driver",
+  "a few native threads call the driver, however many batches there are",
   {
     check: (trace) => {
       const threads = new Set(trace.filter({ function: "cuMem*" }).calls.map(({ tid }) => tid));
-      assert.ok(threads.size > 1 && threads.size <= 16, `${threads.size} threads`);
+      assert.ok(threads.size > 1 && threads.size <= 24, `${threads.size} threads`);
       // And never the main thread, but for giving back the contexts when it ends.
       const own = new Set(trace.calls.filter(({ tid, pid }) => tid === pid).map((each) => each.function));
       assert.deepEqual(own, new Set(["cuDeviceGet", "cuDevicePrimaryCtxRelease"]));

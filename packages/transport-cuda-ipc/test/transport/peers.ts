@@ -6,16 +6,18 @@ import { type EncodedMessage, type ErrorCode, type ReceivedArray, TesseractError
 import { type SimulatedCuda, type SimulatedCudaOptions, simulatedCuda } from "@tesseract-ts/cuda-simulator";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { DeviceArray } from "../../src/index.js";
-import type { Answer, PeerContext, Request } from "./peer.js";
+import type { Answer, Request } from "./functions.js";
+import type { PeerContext } from "./peer.js";
 
 export type ProcessSettings = Parameters<SimulatedCuda["envWith"]>[0];
 
-export class Peer {
+/** A process that runs functions, with a context `C` of its own. */
+export class Process<C> {
   private next = 0;
   private readonly waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   private readonly exited: Promise<unknown>;
 
-  private constructor(private readonly child: ChildProcess) {
+  protected constructor(private readonly child: ChildProcess) {
     child.on("message", (answer: Answer | "ready") => {
       if (answer === "ready") return;
       const waiting = this.waiting.get(answer.id);
@@ -28,19 +30,20 @@ export class Peer {
     });
   }
 
-  static async start(machine: SimulatedCuda, settings: ProcessSettings = {}): Promise<Peer> {
-    const child = fork(fileURLToPath(new URL("./peer.ts", import.meta.url)), {
-      execArgv: ["--import", "tsx", "--conditions=source", "--expose-gc"],
-      env: { ...process.env, ...machine.envWith(settings) },
-      serialization: "advanced",
-    });
-    const peer = new Peer(child);
-    await Promise.race([once(child, "message"), peer.exited.then(() => Promise.reject(new Error("It didn't start")))]);
-    return peer;
+  /** @param program that calls `runFunctions` */
+  static async run<C>(program: URL, env: Readonly<Record<string, string | undefined>>): Promise<Process<C>> {
+    const process = new Process<C>(startProgram(program, env));
+    await process.started();
+    return process;
+  }
+
+  protected async started(): Promise<void> {
+    const ended = this.exited.then(() => Promise.reject(new Error("The process didn't start")));
+    await Promise.race([once(this.child, "message"), ended]);
   }
 
   /** Runs a function there. It sees nothing but its arguments, which are copied, as its result is. */
-  run<A extends readonly unknown[], R>(work: (context: PeerContext, ...args: A) => R, ...args: A): Promise<Awaited<R>> {
+  run<A extends readonly unknown[], R>(work: (context: C, ...args: A) => R, ...args: A): Promise<Awaited<R>> {
     const request: Request = { id: this.next++, code: work.toString(), args };
     return new Promise((resolve, reject) => {
       this.waiting.set(request.id, { resolve: (value) => resolve(value as Awaited<R>), reject });
@@ -52,8 +55,8 @@ export class Peer {
     return this.child.pid ?? 0;
   }
 
-  signal(signal: NodeJS.Signals): void {
-    this.child.kill(signal);
+  get isAlive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
   }
 
   async kill(): Promise<void> {
@@ -61,8 +64,26 @@ export class Peer {
     await this.exited;
   }
 
-  get isAlive(): boolean {
-    return this.child.exitCode === null && this.child.signalCode === null;
+  /** Lets it end by itself. */
+  async finish(): Promise<void> {
+    this.child.disconnect();
+    await this.exited;
+  }
+}
+
+const startProgram = (program: URL, env: Readonly<Record<string, string | undefined>>): ChildProcess =>
+  fork(fileURLToPath(program), {
+    execArgv: ["--import", "tsx", "--conditions=source", "--expose-gc"],
+    env: { ...process.env, ...env },
+    serialization: "advanced",
+  });
+
+/** One of two processes that exchange messages. */
+export class Peer extends Process<PeerContext> {
+  static async start(machine: SimulatedCuda, settings: ProcessSettings = {}): Promise<Peer> {
+    const peer = new Peer(startProgram(new URL("./peer.ts", import.meta.url), machine.envWith(settings)));
+    await peer.started();
+    return peer;
   }
 
   /** Closes its mappings of the other's memory. */
@@ -78,8 +99,7 @@ export class Peer {
       const { devices } = await cuda.openDriver();
       await Promise.all(devices.map((device) => cuda.DeviceMemory.of(device).trim()));
     });
-    this.child.disconnect();
-    await this.exited;
+    await this.finish();
   }
 }
 
