@@ -3,7 +3,8 @@ import type { HostTransport } from "@tesseract-ts/core";
 export interface BinrefOptions {
   /**
    * The directory that the server reads inputs from, as this process sees it. Without it, inputs go as base64.
-   * A file is written there for each request and removed when the request is over.
+   * Files that are written there for a request are used again for the next, up to 256 MB of them; they are removed after
+   * ten idle seconds, when the Tesseract is closed, and when the process ends.
    */
   readonly inputPath?: string;
   /**
