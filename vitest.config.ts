@@ -12,8 +12,8 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/*/test/**/*.test.ts"],
-          // The simulator's tests need its libraries, which are built in C++: npm run test:simulator.
-          exclude: ["**/node_modules/**", "packages/cuda-simulator/**"],
+          // These need what is built in C++, and have configurations of their own.
+          exclude: ["**/node_modules/**", "packages/cuda-simulator/**", "packages/transport-cuda-ipc/**"],
         },
       },
       {

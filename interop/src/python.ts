@@ -38,12 +38,16 @@ export interface PythonOptions {
 }
 
 /** Runs a script with a runtime's interpreter and gives its standard output; an exit status but 0 is an error. */
-export async function runPython(
-  script: string,
-  args: readonly string[] = [],
-  options: PythonOptions = {},
+export const runPython = (script: string, args: readonly string[] = [], options: PythonOptions = {}): Promise<string> =>
+  runProgram(findPython(options.version), [script, ...args], options);
+
+/** Runs a program, such as another interpreter, in the same way. */
+export async function runProgram(
+  command: string,
+  args: readonly string[],
+  options: Omit<PythonOptions, "version"> = {},
 ): Promise<string> {
-  const child = spawn(findPython(options.version), [script, ...args], {
+  const child = spawn(command, [...args], {
     cwd: options.cwd ?? repositoryRoot,
     env: { ...environmentWithoutTesseract(), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -61,7 +65,7 @@ export async function runPython(
     child.once("error", reject);
     child.once("close", (code, signal) => {
       if (code === 0) resolve(stdout);
-      else reject(new Error(`${script} ended with ${signal ?? `status ${code}`}:\n${stderr || stdout}`));
+      else reject(new Error(`${args[0]} ended with ${signal ?? `status ${code}`}:\n${stderr || stdout}`));
     });
   });
 }

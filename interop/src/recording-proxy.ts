@@ -28,7 +28,8 @@ export async function startRecordingProxy(
   return { ...server, exchanges };
 }
 
-function forward(target: string, received: ReceivedRequest): Promise<Exchange> {
+/** Has the server answer a request. */
+export function forward(target: string, received: ReceivedRequest): Promise<Exchange> {
   const { method, path, headers, body } = received;
   return new Promise((resolve, reject) => {
     const outgoing = requestTo(target + path, { method, headers }, async (incoming) => {

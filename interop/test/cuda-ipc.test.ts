@@ -2,6 +2,8 @@ import type { TesseractError } from "@tesseract-ts/core";
 import type { DeviceArray } from "@tesseract-ts/transport-cuda-ipc";
 import { describe, expect, test } from "vitest";
 import type { CudaClient } from "../src/cuda-client.js";
+import { serveLocally } from "../src/local-server.js";
+import { forward } from "../src/recording-proxy.js";
 import { onSimulatedMachine, shared } from "../src/simulated.js";
 
 const gpu = { gpuTransport: "cuda_ipc" };
@@ -247,20 +249,41 @@ describe("the check against the reference", () => {
       expect(result).toEqual({ resolved: "none", asked: "ENCODING_UNAVAILABLE", checks: ["not_offered"] });
     }));
 
-  test("raises an HTTP error of the server, and asks again", () =>
-    onSimulatedMachine({}, async ({ cuda, serve, client: start }) => {
-      // The server can read the client's array, and fails to make its own: a 500, which says nothing of the transport.
+  test("fails with the server's reason where it can't make an array of its own", () =>
+    onSimulatedMachine({}, async ({ serve, client: start }) => {
       const faults = [{ call: "cuIpcGetMemHandle", nth: "every", code: 999 }] as const;
       const [server, client] = await Promise.all([serve("rotate", { faults }), start()]);
-      const result = await client.run(
-        ({ connected }, url) =>
-          connected(url, {}, async (tess) => [
-            await tess.resolveGpuTransport().catch(({ code, status }: TesseractError) => `${code} ${status}`),
-            await tess.resolveGpuTransport().catch(({ code, status }: TesseractError) => `${code} ${status}`),
-          ]),
+      const checks = await client.run(
+        ({ connected }, url) => connected(url, {}, async (tess) => (await tess.explainGpuTransport()).checks),
         server.url,
       );
-      expect(result).toEqual(["SERVER_ERROR 500", "SERVER_ERROR 500"]);
-      expect(cuda.trace.filter({ function: "cuIpcOpenMemHandle", pid: server.processId }).calls).toHaveLength(2);
+      expect(checks).toMatchObject([{ outcome: "failed", reason: expect.stringContaining("999") }]);
+    }));
+
+  test("raises an HTTP error of the server, and asks again", () =>
+    onSimulatedMachine({}, async ({ serve, client: start }) => {
+      const [server, client] = await Promise.all([serve("rotate"), start()]);
+      let checks = 0;
+      // The first check goes where the server has nothing.
+      await using proxy = await serveLocally(async (request, response) => {
+        const lost = request.path === "/check_gpu_transport" && checks++ === 0;
+        const { status, answerHeaders, answer } = await forward(
+          server.url,
+          lost ? { ...request, path: "/lost" } : request,
+        );
+        response.writeHead(status, answerHeaders).end(answer);
+      });
+      const result = await client.run(
+        ({ connected, kept }, url) =>
+          connected(url, {}, async (tess) => [
+            await tess.resolveGpuTransport().catch(({ code, status }: TesseractError) => `${code} ${status}`),
+            await tess.resolveGpuTransport(),
+            await tess.resolveGpuTransport(),
+            kept.warnings,
+          ]),
+        proxy.url,
+      );
+      expect(result).toEqual(["ENDPOINT_NOT_FOUND 404", "cuda_ipc", "cuda_ipc", []]);
+      expect(checks).toBe(2);
     }));
 });

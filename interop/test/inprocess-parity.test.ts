@@ -43,12 +43,11 @@ describeWithRuntime("1.15", "a Tesseract in TypeScript and its twin in Python", 
     for (const payload of payloads) recorded.push(await outcomeThere(payload));
   });
 
-  test.each(payloads.map((payload, index) => [index, payload.fixture, payload.route, toJson(payload.body), payload] as const))(
-    "answer %i alike: %s %s %s",
-    async (index, _fixture, _route, _body, payload) => {
-      expect(await outcomeHere(payload)).toEqual(recorded[index]);
-    },
-  );
+  test.each(
+    payloads.map((payload, index) => [index, payload.fixture, payload.route, toJson(payload.body), payload] as const),
+  )("answer %i alike: %s %s %s", async (index, _fixture, _route, _body, payload) => {
+    expect(await outcomeHere(payload)).toEqual(recorded[index]);
+  });
 
   test("give what is recorded for the tests without Python", async () => {
     const lines = recorded.map((outcome) => JSON.stringify(outcome, sortedMembers)).join("\n");

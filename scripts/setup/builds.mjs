@@ -1,11 +1,11 @@
-// The packages' dist folders. Lerna is started only when sources changed since the last build.
+// The packages' dist folders, and their native addons. Each is built only when its sources changed since the last build.
 
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { childEnvironment, mustRun } from "./child.mjs";
 import { hashOf, hashOfFiles, read, remove, writeWhole } from "./fingerprint.mjs";
 import { cache, root } from "./paths.mjs";
-import { step } from "./progress.mjs";
+import { say, step, yellow } from "./progress.mjs";
 
 /** Builds the packages that changed, or that are missing files, and those that depend on them. */
 export async function buildPackages() {
@@ -34,6 +34,42 @@ export async function buildPackages() {
     });
     for (const [path, hash] of made) writeWhole(path, hash);
   });
+}
+
+/**
+ * Builds the native addons that changed. Without a compiler they are left out, since their packages work without and say what
+ * is missing; in CI that is an error.
+ */
+export async function buildAddons() {
+  if (process.platform !== "linux") return;
+  for (const folder of readdirSync(join(root, "packages"))) {
+    const path = join(root, "packages", folder);
+    if (!existsSync(join(path, "binding.gyp"))) continue;
+    const stamp = join(cache, "builds", `${folder}.addon`);
+    const sources = ["binding.gyp", "native", "package.json", "scripts/build-native.mjs"];
+    const made = hashOf(hashOfFiles(path, sources), process.arch);
+    if (read(stamp) === made && existsSync(join(path, "build", "Release"))) continue;
+    const missing = missingTools();
+    if (missing.length > 0 && !process.env.CI) {
+      say(
+        `  ${yellow("!")} The addon of ${folder} isn't built: ${missing.join(" and ")} ${missing.length > 1 ? "are" : "is"} missing.`,
+      );
+      continue;
+    }
+    await step(`build the addon of ${folder}`, async () => {
+      remove(stamp);
+      await mustRun("npm", ["run", "build:native", "--silent"], { cwd: path, env: childEnvironment() });
+      writeWhole(stamp, made);
+    });
+  }
+}
+
+/** What node-gyp needs besides Node's headers. */
+function missingTools() {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const has = (name) => folders.some((folder) => existsSync(join(folder, name)));
+  const needs = { "a C++ compiler": ["c++", "g++", "clang++"], make: ["make"], Python: ["python3"] };
+  return Object.keys(needs).filter((tool) => !needs[tool].some(has));
 }
 
 const stampOf = (folder) => join(cache, "builds", folder);

@@ -14,7 +14,7 @@ CONSTANT = [0.75, -1.25, 2.0]
 
 
 def functions(tesseracts):
-    """Each takes x and w, vectors of 3 elements, and gives a tree of arrays."""
+    """Each takes x and w, vectors of 3 elements, and gives a tree of arrays; `float32` in that dtype, the others float64."""
 
     def single_call(x, w, **options):
         return apply_tesseract(tesseracts["elementwise"], {"x": x, "w": w}, **{**SEQUENTIAL, **options})
@@ -97,15 +97,15 @@ def functions(tesseracts):
         return vectors(x, x[:, None] * w[None, :], w, [x, w])["products"][1]
 
     def dictionary(x, w):
-        out = vectors(x, w[:, None] * w[None, :], w, [], {"a b": w.astype("float32"), "c": x.astype("float32")})
-        return {"scaled": out["scaled"]["a b"].astype("float64") * x, "y": out["y"]}
+        constants = jnp.array(CONSTANT, dtype="float32")
+        out = vectors(x, w[:, None] * w[None, :], w, [], {"a b": constants, "c": 2 * constants})
+        return {"one": out["scaled"]["a b"], "other": out["scaled"]["c"]}
 
     def two_tesseracts(x, w):
         out = vectors(y(x, w), x[:, None] * w[None, :], w)
         return y(out["y"], w)
 
     def float32(x, w):
-        x, w = x.astype("float32"), w.astype("float32")
         out = apply_tesseract(tesseracts["elementwise32"], {"x": x, "w": w}, **SEQUENTIAL)["y"]
         return apply_tesseract(tesseracts["elementwise32"], {"x": out, "w": x}, **SEQUENTIAL)["y"]
 
@@ -114,7 +114,7 @@ def functions(tesseracts):
 
 def scalar(f):
     """The sum of the squares of all elements."""
-    return lambda x, w: sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(f(x, w))).astype("float64")
+    return lambda x, w: sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(f(x, w)))
 
 
 X = [0.5, 1.25, -0.75]
@@ -125,8 +125,8 @@ XS = [[0.5, 1.25, -0.75], [1.0, -1.5, 0.25]]
 WS = [[1.5, -0.5, 2.0], [0.5, 0.75, -1.25]]
 
 
-def transformations():
-    x, w, dx, dw, xs, ws = (jnp.array(each, dtype="float64") for each in (X, W, DX, DW, XS, WS))
+def transformations(dtype):
+    x, w, dx, dw, xs, ws = (jnp.array(each, dtype=dtype) for each in (X, W, DX, DW, XS, WS))
 
     def pull(f):
         value, pullback = jax.vjp(f, x, w)

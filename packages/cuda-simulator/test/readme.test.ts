@@ -1,7 +1,7 @@
 // The README's programs, as printed.
 
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
@@ -43,6 +43,20 @@ describeWithBoth("the README's", () => {
     expect(stdout.trim().split("\n")).toEqual(said);
     expect(stderr).toBe("");
   });
+});
+
+test("the README has every function that the libraries have", () => {
+  const functions = readFileSync(join(root, "native/test/functions.inc"), "utf8");
+  const driver = [...functions.matchAll(/^RULES_FUNCTION\((\w+?)(?:_v\d)?\)/gm)].map((match) => match[1] ?? "");
+  const folder = join(root, "native/src/runtime");
+  const sources = readdirSync(folder).map((file) => readFileSync(join(folder, file), "utf8"));
+  const runtime = sources.flatMap((source) =>
+    [...source.matchAll(/^CUDA_SIMULATOR_EXPORT .*?(cuda\w+)\(/gm)].map((match) => match[1] ?? ""),
+  );
+  expect(driver.length).toBeGreaterThan(100);
+  expect(runtime.length).toBeGreaterThanOrEqual(50);
+  const section = readme.split("## Functions")[1]?.split("## Errors")[0] ?? "";
+  expect([...driver, ...runtime].filter((name) => !section.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("the README names every error code and every environment variable", () => {

@@ -1,4 +1,5 @@
 /** A Tesseract in this process, as core's `Tesseract` calls it. */
+import { randomUUID } from "node:crypto";
 import {
   type ArrayAdapter,
   type Backend,
@@ -15,7 +16,7 @@ import {
 import type { TesseractDefinition } from "./define.js";
 import type { EndpointContext } from "./definition.js";
 import type { RequestIssue, Runner } from "./runner/contract.js";
-import type { Runs } from "./runs.js";
+import { checkRunId, type Runs } from "./runs.js";
 
 export interface InProcessOptions {
   /** What it was created with. */
@@ -51,7 +52,9 @@ export class InProcessBackend implements Backend {
     throw new TesseractError(
       "ENCODING_UNAVAILABLE",
       `"${this.definition.name}" runs in this process and was created with gpuTransport "${created}", so "${gpuTransport}" can't be asked of it`,
-      { hint: `Create it with fromTesseractApi(…, { gpuTransport: "${gpuTransport}" }) if its endpoints take GPU arrays.` },
+      {
+        hint: `Create it with fromTesseractApi(…, { gpuTransport: "${gpuTransport}" }) if its endpoints take GPU arrays.`,
+      },
     );
   }
 
@@ -124,7 +127,8 @@ export class InProcessBackend implements Backend {
   }
 
   private contextOf({ runId }: BackendCall, signal: AbortSignal): EndpointContext {
-    return new CallContext(signal, this.runs.nameOf(runId), this.runs, this.options.log);
+    if (runId !== undefined) checkRunId(runId);
+    return new CallContext(signal, runId, this.runs, this.options.log);
   }
 
   async close(): Promise<void> {
@@ -137,18 +141,20 @@ export class InProcessBackend implements Backend {
 class CallContext implements EndpointContext {
   constructor(
     readonly signal: AbortSignal,
-    readonly runId: string,
+    private name: string | undefined,
     private readonly runs: Runs,
     private readonly write: (message: string, runId: string) => void,
   ) {}
 
-  outputDirectory(): Promise<string> {
-    return this.runs.directory(this.runId);
+  get runId(): string {
+    this.name ??= randomUUID();
+    return this.name;
   }
 
-  log(message: string): void {
-    this.write(message, this.runId);
-  }
+  // Bound, since endpoints take them apart: ({ x }, { log }) => …
+  readonly outputDirectory = (): Promise<string> => this.runs.directory(this.runId);
+
+  readonly log = (message: string): void => this.write(message, this.runId);
 }
 
 /** As an error of a served Tesseract is: its paths begin with "body". */

@@ -104,15 +104,25 @@ function checkDerivatives(definition: TesseractDefinition): void {
   const gradients = gradientsOf(definition);
   for (const route of Object.keys(gradients) as GradientRoute[]) {
     if (gradients[route] === undefined) continue;
-    const side = differentiableArrays(inputs).length === 0 ? "input" : differentiableArrays(outputs).length === 0 ? "output" : undefined;
+    const side =
+      differentiableArrays(inputs).length === 0
+        ? "input"
+        : differentiableArrays(outputs).length === 0
+          ? "output"
+          : undefined;
     if (side !== undefined) {
-      throw unfit(`"${name}"`, `has an endpoint ${namesOfRoutes[route]} and no differentiable ${side}`, "Mark the array with differentiable(…).");
+      throw unfit(
+        `"${name}"`,
+        `has an endpoint ${namesOfRoutes[route]} and no differentiable ${side}`,
+        "Mark the array with differentiable(…).",
+      );
     }
     checkSource(name, gradients, route, []);
   }
   if (isDerived(abstractEval)) {
     const fault = fixedShapesFault(outputs);
-    if (fault !== undefined) throw unfit(`"${name}"`, `can't derive abstractEval: ${fault}`, "Write abstractEval yourself.");
+    if (fault !== undefined)
+      throw unfit(`"${name}"`, `can't derive abstractEval: ${fault}`, "Write abstractEval yourself.");
   }
 }
 
@@ -126,10 +136,14 @@ function checkSource(
   const endpoint = gradients[route];
   if (endpoint === undefined) {
     const [asker] = seen;
-    throw unfit(`"${name}"`, `derives ${asker === undefined ? "an endpoint" : namesOfRoutes[asker]} from ${namesOfRoutes[route]}, which it doesn't have`);
+    throw unfit(
+      `"${name}"`,
+      `derives ${asker === undefined ? "an endpoint" : namesOfRoutes[asker]} from ${namesOfRoutes[route]}, which it doesn't have`,
+    );
   }
   if (!isDerived(endpoint) || endpoint.derived !== "gradient" || endpoint.from === "apply") return;
-  if (seen.includes(route)) throw unfit(`"${name}"`, `derives ${namesOfRoutes[route]} from itself`, "Write one of its derivatives.");
+  if (seen.includes(route))
+    throw unfit(`"${name}"`, `derives ${namesOfRoutes[route]} from itself`, "Write one of its derivatives.");
   checkSource(name, gradients, endpoint.from, [route, ...seen]);
 }
 
@@ -143,7 +157,11 @@ const unfit = (who: string, problem: string, hint?: string): TesseractError =>
  */
 export function requireGpuArrays({ name, gpuArrays }: TesseractDefinition, gpuTransport: string | undefined): void {
   if (gpuTransport === undefined || gpuTransport === "none" || gpuArrays) return;
-  throw new TesseractError("INVALID_ARGUMENT", `"${name}" doesn't take GPU arrays, so gpuTransport "${gpuTransport}" can't be used`, {
-    hint: "Set gpuArrays: true in its definition once its endpoints can work with x.cudaArrayInterface.",
-  });
+  throw new TesseractError(
+    "INVALID_ARGUMENT",
+    `"${name}" doesn't take GPU arrays, so gpuTransport "${gpuTransport}" can't be used`,
+    {
+      hint: "Set gpuArrays: true in its definition once its endpoints can work with x.cudaArrayInterface.",
+    },
+  );
 }

@@ -12,9 +12,9 @@ export interface EndpointContext {
   /** The name of the run: the caller's, or a fresh UUID. */
   readonly runId: string;
   /** The folder for files of this run, `run_<runId>`. It is made when this is first called. */
-  outputDirectory(): Promise<string>;
-  /** A line for the run's log. */
-  log(message: string): void;
+  readonly outputDirectory: () => Promise<string>;
+  /** Writes a line to the run's log. */
+  readonly log: (message: string) => void;
 }
 
 type MaybePromise<T> = T | Promise<T>;

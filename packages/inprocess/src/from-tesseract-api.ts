@@ -1,5 +1,12 @@
 /** A Tesseract in this process. */
-import { type ArrayAdapter, builtinAdapters, Tesseract, TesseractError, type TesseractTypes, type Untyped } from "@tesseract-ts/core";
+import {
+  type ArrayAdapter,
+  builtinAdapters,
+  Tesseract,
+  TesseractError,
+  type TesseractTypes,
+  type Untyped,
+} from "@tesseract-ts/core";
 import type { z } from "zod";
 import { InProcessBackend } from "./backend.js";
 import { type DefinedTesseract, isTesseractDefinition, requireGpuArrays, type TesseractDefinition } from "./define.js";
@@ -64,13 +71,20 @@ export async function fromTesseractApi(
 ): Promise<Tesseract<TesseractTypes>> {
   const definition = typeof target === "string" ? await loadTesseract(target) : target;
   if (!isTesseractDefinition(definition)) {
-    throw new TesseractError("INVALID_ARGUMENT", "fromTesseractApi takes the path of a module, or what defineTesseract returns");
+    throw new TesseractError(
+      "INVALID_ARGUMENT",
+      "fromTesseractApi takes the path of a module, or what defineTesseract returns",
+    );
   }
   const { gpuTransport = "none", development = false, timeout, outputPath, adapters = [], onLog } = options;
   if (gpuTransport !== "none" && gpuTransport !== "cuda_ipc") {
-    throw new TesseractError("INVALID_ARGUMENT", `There is no gpuTransport ${JSON.stringify(gpuTransport)} within a process`, {
-      hint: 'Give "cuda_ipc", or "none".',
-    });
+    throw new TesseractError(
+      "INVALID_ARGUMENT",
+      `There is no gpuTransport ${JSON.stringify(gpuTransport)} within a process`,
+      {
+        hint: 'Give "cuda_ipc", or "none".',
+      },
+    );
   }
   requireGpuArrays(definition, gpuTransport);
   const backend = new InProcessBackend(definition, createRunner(definition, { development }), new Runs(outputPath), {

@@ -11,8 +11,8 @@ export type {
   TesseractOptions,
   VjpRequest,
 } from "./definition.js";
-export type { DerivedAbstractEval, DerivedGradient } from "./derive/derived.js";
 export { derivatives } from "./derive/derivatives.js";
+export type { DerivedAbstractEval, DerivedGradient } from "./derive/derived.js";
 export type { FiniteDifferencesOptions } from "./derive/finite-differences.js";
 export { type FromTesseractApiOptions, fromTesseractApi, type TypesOf } from "./from-tesseract-api.js";
 export { loadTesseract } from "./load.js";

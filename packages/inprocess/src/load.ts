@@ -9,10 +9,9 @@ const typescript = new Set([".ts", ".mts", ".cts"]);
 const javascript = new Set([".js", ".mjs", ".cjs"]);
 
 /**
- * Loads the Tesseract that a module exports as its default, or as `tesseract`. A module is loaded once; its code runs in
- * this process.
+ * Loads the Tesseract that a module exports as its default, or as `tesseract`. Its code runs in this process.
  *
- * TypeScript is loaded by tsx, which has to be installed, unless the program runs under a loader already.
+ * TypeScript is loaded by tsx, which has to be installed, and afresh each time; JavaScript is loaded once.
  *
  * @param path of a `.ts`, `.mts`, `.js` or `.mjs` file; relative to the working directory
  * @throws TesseractError LOAD_FAILED

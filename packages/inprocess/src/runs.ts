@@ -1,5 +1,4 @@
 /** The folders of runs of a Tesseract in this process. */
-import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -11,15 +10,6 @@ export class Runs {
 
   /** @param outputPath where `run_<runId>` folders are made; a temporary folder if left out */
   constructor(private readonly outputPath: string | undefined) {}
-
-  /** @throws TesseractError INVALID_ARGUMENT if the name would leave the folder */
-  nameOf(runId: string | undefined): string {
-    if (runId === undefined) return randomUUID();
-    if (runId !== "" && !/[/\\\0]/.test(runId) && runId.length <= 200) return runId;
-    throw new TesseractError("INVALID_ARGUMENT", `${JSON.stringify(runId)} can't name a run`, {
-      hint: "It becomes a part of a folder's name: no slashes, and at most 200 characters.",
-    });
-  }
 
   async directory(runId: string): Promise<string> {
     const root = this.outputPath === undefined ? await this.temporaryFolder() : resolve(this.outputPath);
@@ -43,4 +33,12 @@ export class Runs {
     this.temporary = undefined;
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** @throws TesseractError INVALID_ARGUMENT if the name would leave the folder */
+export function checkRunId(runId: string): void {
+  if (runId !== "" && !/[/\\\0]/.test(runId) && runId.length <= 200) return;
+  throw new TesseractError("INVALID_ARGUMENT", `${JSON.stringify(runId)} can't name a run`, {
+    hint: "It becomes a part of a folder's name: no slashes, and at most 200 characters.",
+  });
 }

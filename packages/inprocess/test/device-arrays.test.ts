@@ -45,7 +45,9 @@ describe("without a GPU transport", () => {
   test("results may live on the GPU all the same", async () => {
     const result = gpuArray([5]);
     const tess = await open(
-      fromTesseractApi(defineTesseract({ name: "gpu", inputs: z.object({}), outputs: schema, apply: () => ({ x: result }) })),
+      fromTesseractApi(
+        defineTesseract({ name: "gpu", inputs: z.object({}), outputs: schema, apply: () => ({ x: result }) }),
+      ),
     );
     expect((await tess.apply({})).x).toBe(result);
   });
@@ -56,7 +58,12 @@ describe("without a GPU transport", () => {
     expect(() => tess.withEncoding({ gpuTransport: "cuda_ipc" })).toThrow(
       tesseractError("ENCODING_UNAVAILABLE", 'created with gpuTransport "none"') as Error,
     );
-    expect(await tess.explainGpuTransport()).toEqual({ requested: undefined, offered: ["none"], resolved: "none", checks: [] });
+    expect(await tess.explainGpuTransport()).toEqual({
+      requested: undefined,
+      offered: ["none"],
+      resolved: "none",
+      checks: [],
+    });
   });
 });
 
@@ -108,6 +115,33 @@ describe('with gpuTransport: "cuda_ipc"', () => {
     expect(() => (kept[0] as CudaArray).cudaArrayInterface).toThrow(tesseractError("DISPOSED") as Error);
   });
 
+  test("is over for the endpoint once the caller has given up, and may free the array", async () => {
+    let later: unknown;
+    let ended: () => void = () => {};
+    const end = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const stubborn = defineTesseract({
+      name: "stubborn",
+      inputs: schema,
+      outputs: schema,
+      gpuArrays: true,
+      apply: async ({ x }) => {
+        await end;
+        try {
+          return { x: (x as CudaArray).cudaArrayInterface.shape.length };
+        } catch (error) {
+          later = error;
+          throw error;
+        }
+      },
+    });
+    const tess = await open(fromTesseractApi(stubborn, { gpuTransport: "cuda_ipc" }));
+    await expect(tess.apply({ x: gpuArray([1]) }, { timeout: 10 })).rejects.toEqual(tesseractError("TIMEOUT"));
+    ended();
+    await vi.waitFor(() => expect(later).toEqual(tesseractError("DISPOSED")));
+  });
+
   test("an input that is given back is the caller's own array again", async () => {
     const tess = await onDevice();
     const x = gpuArray([1]);
@@ -156,7 +190,9 @@ describe('with gpuTransport: "cuda_ipc"', () => {
     await expect(tess.apply({ x: gpuArray([1, 2, 3]) })).rejects.toMatchObject({
       issues: [{ type: "array_dtype_mismatch", path: ["body", "inputs", "x"] }],
     });
-    await expect(tess.apply({ x: gpuArray([1]) })).rejects.toMatchObject({ issues: [{ type: "array_shape_mismatch" }] });
+    await expect(tess.apply({ x: gpuArray([1]) })).rejects.toMatchObject({
+      issues: [{ type: "array_shape_mismatch" }],
+    });
     await expect(tess.apply({ x: hostArray([1]) })).resolves.toEqual({});
   });
 
@@ -164,7 +200,9 @@ describe('with gpuTransport: "cuda_ipc"', () => {
     await expect(fromTesseractApi(scale, { gpuTransport: "cuda_ipc" })).rejects.toEqual(
       tesseractError("INVALID_ARGUMENT", "scale", "doesn't take GPU arrays"),
     );
-    await expect(fromTesseractApi(keeper, { gpuTransport: "shm" as never })).rejects.toEqual(tesseractError("INVALID_ARGUMENT", "shm"));
+    await expect(fromTesseractApi(keeper, { gpuTransport: "shm" as never })).rejects.toEqual(
+      tesseractError("INVALID_ARGUMENT", "shm"),
+    );
   });
 
   test("is what the OpenAPI document offers", async () => {

@@ -26,9 +26,13 @@ describe("a Tesseract in this process", () => {
     const tess = await open(fromTesseractApi(scale));
     expect([...tess.availableEndpoints].sort()).toEqual(["apply", "health", "test", "vectorJacobianProduct"]);
     expect(tess.serverCapabilities).toBeUndefined();
-    expect(tess.openapiSchema).toMatchObject({ info: { title: "scale", version: "1.2.3", description: "Scales a vector." } });
+    expect(tess.openapiSchema).toMatchObject({
+      info: { title: "scale", version: "1.2.3", description: "Scales a vector." },
+    });
     expect(await tess.health()).toEqual({ status: "ok" });
-    await expect(tess.jacobian({ x: [1] }, ["x"], ["y"])).rejects.toEqual(tesseractError("ENDPOINT_NOT_FOUND", "jacobian"));
+    await expect(tess.jacobian({ x: [1] }, ["x"], ["y"])).rejects.toEqual(
+      tesseractError("ENDPOINT_NOT_FOUND", "jacobian"),
+    );
   });
 
   test("computes derivatives that are written", async () => {
@@ -41,7 +45,7 @@ describe("a Tesseract in this process", () => {
     const tess = await open(fromTesseractApi(scale));
     const refused = tess.apply({ x: "no numbers" as never, factor: "many" as never });
     await expect(refused).rejects.toEqual(tesseractError("VALIDATION_FAILED", "body.inputs.x", "body.inputs.factor"));
-    const { issues } = await refused.catch((error: TesseractError) => error) as TesseractError;
+    const { issues } = (await refused.catch((error: TesseractError) => error)) as TesseractError;
     expect(issues.map(({ type, path }) => [type, path])).toEqual([
       ["array_non_numeric", ["body", "inputs", "x"]],
       ["float_parsing", ["body", "inputs", "factor"]],
@@ -53,7 +57,9 @@ describe("a Tesseract in this process", () => {
     const matrix = hostArray(new Float64Array(4), { shape: [2, 2] });
     await expect(tess.apply({ x: matrix })).rejects.toEqual(tesseractError("VALIDATION_FAILED", "[2, 2]", "[any]"));
     const complex = hostArray(new Float64Array(4), { dtype: "complex128" });
-    await expect(tess.apply({ x: complex })).rejects.toEqual(tesseractError("VALIDATION_FAILED", "complex128", "float64"));
+    await expect(tess.apply({ x: complex })).rejects.toEqual(
+      tesseractError("VALIDATION_FAILED", "complex128", "float64"),
+    );
   });
 
   test("doesn't send what can't be sent to a server either", async () => {
@@ -216,7 +222,9 @@ describe("an endpoint's context", () => {
   test("keeps to its folder", async () => {
     const tess = await open(fromTesseractApi(writer, { onLog: () => {} }));
     for (const runId of ["../x", "a/b", "", "a\0b", "x".repeat(201)]) {
-      await expect(tess.apply({ text: "" }, { runId })).rejects.toEqual(tesseractError("INVALID_ARGUMENT", "name a run"));
+      await expect(tess.apply({ text: "" }, { runId })).rejects.toEqual(
+        tesseractError("INVALID_ARGUMENT", "name a run"),
+      );
     }
   });
 });

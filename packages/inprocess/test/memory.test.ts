@@ -1,5 +1,5 @@
 import { hostArray } from "@tesseract-ts/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { array, defineTesseract, fromTesseractApi } from "../src/index.js";
 import { floats, open, tesseractError } from "./support.js";
@@ -59,6 +59,32 @@ describe("inputs", () => {
     await expect(tess.apply({ ...inputs, list: [] })).rejects.toEqual(tesseractError("ENDPOINT_FAILED", "later"));
   });
 
+  test("aren't put back once the caller has given up, and may have changed them itself", async () => {
+    let finish: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let done = false;
+    const slow = defineTesseract({
+      name: "slow",
+      inputs: schema,
+      outputs: schema,
+      apply: async ({ x }) => {
+        await late;
+        done = true;
+        return { x };
+      },
+    });
+    const tess = await open(fromTesseractApi(slow, { development: true }));
+    const x = new Float64Array([1]);
+    await expect(tess.apply({ x }, { timeout: 10 })).rejects.toEqual(tesseractError("TIMEOUT"));
+    x[0] = 5;
+    finish();
+    await vi.waitFor(() => expect(done).toBe(true));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(x).toEqual(new Float64Array([5]));
+  });
+
   test("that are as the schema's default are fresh for each call", async () => {
     const defaults = defineTesseract({
       name: "defaults",
@@ -76,7 +102,11 @@ describe("results", () => {
   const echo = defineTesseract({
     name: "echo",
     inputs: schema,
-    outputs: z.object({ x: array("float64", [null]), part: array("float64", [null]), again: z.array(array("float64", [null])) }),
+    outputs: z.object({
+      x: array("float64", [null]),
+      part: array("float64", [null]),
+      again: z.array(array("float64", [null])),
+    }),
     apply: ({ x }) => {
       const own = new Float64Array([5, 6]);
       return { x, part: x.data.subarray(1), again: [own, own] };
@@ -97,7 +127,9 @@ describe("results", () => {
   test("that share nothing aren't copied", async () => {
     const own = new Float64Array([1]);
     const tess = await open(
-      fromTesseractApi(defineTesseract({ name: "own", inputs: z.object({}), outputs: schema, apply: () => ({ x: own }) })),
+      fromTesseractApi(
+        defineTesseract({ name: "own", inputs: z.object({}), outputs: schema, apply: () => ({ x: own }) }),
+      ),
     );
     expect((await tess.apply({})).x.data).toBe(own);
   });

@@ -15,9 +15,8 @@ test("there is a recorded answer for each payload", () => {
   expect(payloads.length).toBeGreaterThanOrEqual(150);
 });
 
-test.each(payloads.map((payload, index) => [index, payload.fixture, payload.route, toJson(payload.body), payload] as const))(
-  "payload %i is answered as the reference answers it: %s %s %s",
-  async (index, _fixture, _route, _body, payload) => {
-    expect(await outcomeHere(payload)).toEqual(recorded[index]);
-  },
-);
+test.each(
+  payloads.map((payload, index) => [index, payload.fixture, payload.route, toJson(payload.body), payload] as const),
+)("payload %i is answered as the reference answers it: %s %s %s", async (index, _fixture, _route, _body, payload) => {
+  expect(await outcomeHere(payload)).toEqual(recorded[index]);
+});

@@ -1,5 +1,12 @@
 // What several tests need: errors by their code, Tesseracts that end with the test, GPU arrays that are none.
-import { type CudaArray, type HostArray, hostArray, type Tesseract, TesseractError, type TesseractTypes } from "@tesseract-ts/core";
+import {
+  type CudaArray,
+  type HostArray,
+  hostArray,
+  type Tesseract,
+  TesseractError,
+  type TesseractTypes,
+} from "@tesseract-ts/core";
 import { expect, onTestFinished } from "vitest";
 import { z } from "zod";
 import { array, defineTesseract, differentiable } from "../src/index.js";
@@ -21,7 +28,8 @@ export async function open<T extends TesseractTypes>(opening: Promise<Tesseract<
   return tesseract;
 }
 
-export const floats = (...values: number[]): HostArray<"float64"> => hostArray(new Float64Array(values), { dtype: "float64" });
+export const floats = (...values: number[]): HostArray<"float64"> =>
+  hostArray(new Float64Array(values), { dtype: "float64" });
 
 /** A GPU array as far as this package looks at one: its interface, and a way to the host that is counted. */
 export function gpuArray(values: readonly number[]): CudaArray & { readonly copies: () => number } {

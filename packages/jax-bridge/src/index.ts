@@ -11,3 +11,6 @@ export type { AnyArray, ArgumentsOf, Both, Given, ProgramCall, ProgramFunction, 
 export { type AuxOptions, type Pullback, vjp } from "./functions/vjp.js";
 export { type Axes, vmap } from "./functions/vmap.js";
 export type { ApplyOptions, Device, ToDevice, VmapMethod } from "./tesseract/options.js";
+export { makeProgram, ProgramView } from "./functions/make-program.js";
+export { type Intermediate, type SowOptions, saveIntermediates, sow } from "./functions/sow.js";
+export type { HostCopy, ProgramExplanation } from "./program/explain.js";

@@ -116,7 +116,12 @@ export function fakeTesseract(definition: FakeDefinition): Fake {
 }
 
 function answer(definition: FakeDefinition, route: string, payload: Payload): unknown {
-  const { inputs } = payload;
+  const inputs = Object.fromEntries(
+    Object.entries(payload.inputs).map(([name, value]) => [
+      name,
+      ArrayBuffer.isView(value) ? hostArray(value as Float64Array) : value,
+    ]),
+  );
   const shapesIn = Object.fromEntries(
     Object.keys(definition.inputs)
       .filter((name) => inputs[name] !== undefined)
@@ -200,18 +205,26 @@ function answer(definition: FakeDefinition, route: string, payload: Payload): un
 const diagonal = (data: readonly number[], of: (value: number, index: number) => number): number[] =>
   data.flatMap((value, row) => data.map((_, column) => (row === column ? of(value, row) : 0)));
 
-/** y = w x², element by element; total = Σ w x. */
+/** Sums along the last dimension. */
+function rowsOf(data: readonly number[], shape: readonly number[]): number[] {
+  const length = shape.at(-1) ?? 1;
+  return Array.from({ length: data.length / length }, (_, row) =>
+    data.slice(row * length, (row + 1) * length).reduce((sum, value) => sum + value, 0),
+  );
+}
+
+/** y = w x², element by element; total = Σ w x along the last dimension. */
 export const square = (more: Partial<FakeDefinition> = {}): Fake =>
   fakeTesseract({
     inputs: { x: { rank: 1 }, w: { rank: 1 } },
     outputs: { y: {}, total: {} },
-    shapes: ({ x = [] }) => ({ y: x, total: [] }),
+    shapes: ({ x = [] }) => ({ y: x, total: x.slice(0, -1) }),
     apply: ({ x, w }) => {
       const data = x?.data ?? [];
       const weights = w?.data ?? data.map(() => 1);
       return {
         y: data.map((value, index) => (weights[index] ?? 1) * value * value),
-        total: [data.reduce((sum, value, index) => sum + (weights[index] ?? 1) * value, 0)],
+        total: rowsOf(data.map((value, index) => (weights[index] ?? 1) * value), x?.shape ?? []),
       };
     },
     derivative: ({ x, w }, output, input) => {

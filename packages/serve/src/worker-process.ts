@@ -103,6 +103,7 @@ process.on("message", (message: ToWorker, socket: Socket | undefined) => {
       });
       break;
     case "connection":
+      say({ kind: "taken", number: message.number });
       // A connection that was closed on its way doesn't arrive.
       if (socket === undefined || socket === null) break;
       if (ending !== undefined) socket.destroy();

@@ -8,16 +8,24 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const nodeGyp = createRequire(import.meta.url).resolve("node-gyp/bin/node-gyp.js");
-const sanitize = process.argv.includes("--sanitize");
+const require = createRequire(import.meta.url);
+
+// The headers that came with this Node, where they did; otherwise node-gyp fetches them.
+const prefix = dirname(dirname(process.execPath));
+const headers = existsSync(join(prefix, "include", "node", "common.gypi")) ? { npm_config_nodedir: prefix } : {};
 
 if (process.platform !== "linux") {
   console.log("The addon is for Linux; there is nothing to build here.");
   process.exit(0);
 }
 
-const status = sanitize ? buildSanitized() : build(root, "rebuild", {});
-process.exit(status);
+if (process.argv.includes("--sanitize")) buildSanitized();
+else if (process.argv.includes("--prebuild")) prebuild();
+else buildHere();
+
+function buildHere() {
+  run("node-gyp/bin/node-gyp.js", ["configure", "build"], root);
+}
 
 /** In a folder of its own with the same sources, which node-gyp-build can be told to use. */
 function buildSanitized() {
@@ -26,18 +34,22 @@ function buildSanitized() {
   mkdirSync(folder, { recursive: true });
   for (const name of ["binding.gyp", "native", "package.json"]) symlinkSync(join(root, name), join(folder, name));
   const flags = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1";
-  return build(folder, "rebuild", { CXXFLAGS: flags, LDFLAGS: "-fsanitize=address,undefined" });
+  const variables = { CXXFLAGS: flags, LDFLAGS: "-fsanitize=address,undefined" };
+  run("node-gyp/bin/node-gyp.js", ["rebuild"], folder, variables);
 }
 
-function build(folder, command, variables) {
-  // The headers that came with this Node, where they did; otherwise node-gyp fetches them.
-  const prefix = dirname(dirname(process.execPath));
-  const headers = existsSync(join(prefix, "include", "node", "common.gypi")) ? [`--nodedir=${prefix}`] : [];
-  const { status, error } = spawnSync(process.execPath, [nodeGyp, command, ...headers], {
+/** N-API is the same in every Node, so one build for this platform is enough. */
+function prebuild() {
+  run("prebuildify/bin.js", ["--napi", "--strip", "--tag-libc", "--target", `node@${process.versions.node}`], root);
+  buildHere(); // prebuildify takes it away
+}
+
+function run(program, args, folder, variables = {}) {
+  const { status, error } = spawnSync(process.execPath, [require.resolve(program), ...args], {
     cwd: folder,
-    env: { ...process.env, ...variables },
+    env: { ...process.env, ...headers, ...variables },
     stdio: "inherit",
   });
   if (error !== undefined) throw error;
-  return status ?? 1;
+  if (status !== 0) process.exit(status ?? 1);
 }

@@ -13,6 +13,10 @@ namespace {
 // programming guide says of copies that are asynchronous to the host altogether.
 constexpr uint64_t kStillOnItsWay = 64 << 10;
 
+// From this size on a transfer from pageable memory by the asynchronous function is the same, where nothing is before it in its
+// stream: to stage all of it would take twice the time and as much memory again.
+constexpr uint64_t kTooLargeToStage = 32 << 20;
+
 void moveRow(const Place& destination, uint64_t to, const Place& source, uint64_t from, uint64_t size) {
   while (size > 0) {
     auto [target, targetSize] = destination.at(to);
@@ -91,7 +95,7 @@ void run(const std::shared_ptr<Stream>& stream, const Place& destination, const 
   throwFailureOf(stream);
 }
 
-// A transfer from pageable memory by the synchronous function: all but the last bytes now, those later.
+// A transfer from pageable memory: all but the last bytes now, those later.
 void runFromPageable(const std::shared_ptr<Stream>& stream, const Place& destination, const Place& source, Shape shape,
                      std::optional<CUresult> failure) {
   Schedule& schedule = Process::instance().schedule;
@@ -133,6 +137,8 @@ void copy(Call& call, const Place& destination, const Place& source, Shape shape
     // From pinned memory it "is synchronous with respect to the host"; to host memory it "will return only once the copy
     // has completed", and the asynchronous function to pageable memory too.
     run(stream, destination, source, shape, failure);
+  } else if (fromPageable && shape.height == 1 && shape.width >= kTooLargeToStage && schedule.nothingBefore(stream)) {
+    runFromPageable(stream, destination, source, shape, failure);
   } else if (fromPageable) {
     // "For transfers from pageable host memory to device memory, host memory is copied to a staging buffer immediately."
     schedule.queue(stream, transfer(destination, stage(source, shape), shape, failure));

@@ -61,21 +61,31 @@ void Schedule::closeAll(Context& context) {
   changed_.notify_all();
 }
 
-void Schedule::link(Stream& stream, const std::shared_ptr<Operation>& operation) {
-  auto dependOn = [&](const std::shared_ptr<Operation>& other) {
-    if (other && !other->done) operation->after.push_back(other);
-  };
-  operation->due = Clock::now() + delayOf(stream.number, stream.queued++);
-  if (stream.last && !stream.last->done) operation->previous = stream.last;
+// The latest work of other streams that comes before work in this one.
+std::vector<std::shared_ptr<Operation>> Schedule::orderedBefore(const Stream& stream) {
+  std::vector<std::shared_ptr<Operation>> list;
   auto context = stream.context.lock();
   if (context && stream.kind != StreamKind::kNonBlocking) {
     // "The legacy default stream ... waits on all blocking streams, and all blocking streams wait on it."
     for (const std::shared_ptr<Stream>& other : context->streams) {
       bool ordered = stream.kind == StreamKind::kLegacy ? other->kind == StreamKind::kBlocking
                                                         : other->kind == StreamKind::kLegacy;
-      if (ordered) dependOn(other->last);
+      if (ordered && other->last && !other->last->done) list.push_back(other->last);
     }
   }
+  return list;
+}
+
+bool Schedule::nothingBefore(const std::shared_ptr<Stream>& stream) {
+  Lock lock(mutex_);
+  return (!stream->last || stream->last->done) && orderedBefore(*stream).empty();
+}
+
+void Schedule::link(Stream& stream, const std::shared_ptr<Operation>& operation) {
+  operation->due = Clock::now() + delayOf(stream.number, stream.queued++);
+  if (stream.last && !stream.last->done) operation->previous = stream.last;
+  std::vector<std::shared_ptr<Operation>> others = orderedBefore(stream);
+  operation->after.insert(operation->after.end(), others.begin(), others.end());
   stream.operations.push_back(operation);
   stream.last = operation;
 }

@@ -75,6 +75,9 @@ class Schedule {
   // Queues it, waits for its turn, and runs it on the calling thread.
   void runHere(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Operation>& operation);
 
+  // Whether work that is queued in the stream now could run at once, but for its delay.
+  bool nothingBefore(const std::shared_ptr<Stream>& stream);
+
   void waitFor(const std::shared_ptr<Operation>& operation);
   void waitForStream(const std::shared_ptr<Stream>& stream);
   void waitForContext(Context& context);
@@ -89,6 +92,7 @@ class Schedule {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  static std::vector<std::shared_ptr<Operation>> orderedBefore(const Stream& stream);
   void link(Stream& stream, const std::shared_ptr<Operation>& operation);
   void markWanted(const std::shared_ptr<Operation>& operation);
   std::vector<std::shared_ptr<Operation>> latest(const std::shared_ptr<Stream>& stream) const;

@@ -29,6 +29,7 @@ def check(folder: Path, sanitizer: str) -> bool:
     build = folder / sanitizer
     start = time.monotonic()
     configure = ["cmake", "-S", NATIVE, "-B", build, f"-DCUDA_SIMULATOR_SANITIZER={sanitizer}"]
+    configure += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1"]
     for command in (configure, ["cmake", "--build", build, "--parallel", str(os.cpu_count())]):
         ran = subprocess.run(command, capture_output=True, text=True)
         if ran.returncode != 0:
@@ -41,7 +42,7 @@ def check(folder: Path, sanitizer: str) -> bool:
     output = ran.stdout + ran.stderr
     findings = [line for line in output.splitlines() if "Sanitizer" in line or "runtime error" in line]
     good = ran.returncode == 0 and not findings
-    summary = ran.stdout.strip().splitlines()[-1]
+    summary = (ran.stdout.strip().splitlines() or ["nothing ran"])[-1]
     times = f"built in {built - start:.0f} s, ran in {time.monotonic() - built:.0f} s"
     print(f"{'ok' if good else 'not ok'} - {sanitizer}: {summary}; {times}", flush=True)
     if not good:

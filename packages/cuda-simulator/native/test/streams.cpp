@@ -112,6 +112,24 @@ RULE("the end of a synchronous copy from pageable memory is still on its way whe
   HOLDS(all(read(pointer, host.size()), 4));
 }
 
+RULE("a large asynchronous copy from pageable memory waits for no one, keeps its order, and isn't complete either", LAZY) {
+  start();
+  constexpr size_t kLarge = 40 << 20;
+  CUstream stream = makeStream(CU_STREAM_NON_BLOCKING), other = makeStream(CU_STREAM_NON_BLOCKING);
+  CUdeviceptr pointer = allocate(kLarge);
+  std::vector<unsigned char> host(kLarge, 4), seen(kLarge);
+  WORKS(cuda.cuMemcpyHtoDAsync_v2(pointer, host.data(), kLarge, stream));
+  std::memset(host.data(), 5, kLarge);  // the caller's memory is free again
+  WORKS(cuda.cuMemcpyDtoHAsync_v2(seen.data(), pointer, kLarge, other));
+  GIVES(seen.back(), 0xCD);
+  // Now something is before it: it takes the bytes at the call, and nothing happens.
+  WORKS(cuda.cuMemcpyHtoDAsync_v2(pointer, host.data(), kLarge, stream));
+  std::memset(host.data(), 6, kLarge);
+  GIVES(cuda.cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+  WORKS(cuda.cuStreamSynchronize(stream));
+  HOLDS(all(read(pointer, kLarge), 5));
+}
+
 RULE("a synchronous copy from pinned memory is complete when it returns", IF_SIMULATED(LAZY)) {
   start();
   CUstream other = makeStream(CU_STREAM_NON_BLOCKING);

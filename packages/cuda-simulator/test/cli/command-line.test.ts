@@ -36,6 +36,12 @@ describe("the command line", () => {
     });
   });
 
+  test("builds the libraries, their tests, or only the rules", () => {
+    expect(parseCommandLine(["build"])).toEqual({ command: "build", tests: false, rules: false });
+    expect(parseCommandLine(["build", "--tests"])).toEqual({ command: "build", tests: true, rules: false });
+    expect(parseCommandLine(["build", "--rules"])).toEqual({ command: "build", tests: false, rules: true });
+  });
+
   test.each([[["--help"]], [["-h"]], [["help"]], [["run", "--help"]], [["report", "-h"]]])(
     "%j asks for help",
     (args) => {
@@ -61,6 +67,7 @@ describe("the command line", () => {
     [["report", "a", "--timeline", "a.png"], "a .json or an .html file"],
     [["status", "a", "b"], "one machine"],
     [["build", "--all"], "--all"],
+    [["build", "--tests", "--rules"], "--tests or --rules"],
   ])("%j is told what is wrong", (args, words) => {
     expect(() => parseCommandLine(args)).toThrow(simulatorError("USAGE", words));
   });

@@ -48,6 +48,18 @@ describe("building them", () => {
     expect(error).toHaveProperty("hint", expect.stringContaining("apt install cmake g++"));
   });
 
+  test("may be with a compiler that has options, and of the rules alone", async () => {
+    const env = { ...pathWith("zig", { cmake: 'echo "$CXX: $@"', python3: "exit 0" }), CXX: "python3 -m ziglang c++" };
+    const printed: string[] = [];
+    const built = await buildNative({ rules: true, env, onOutput: (text) => printed.push(text) });
+    expect(built).toMatch(/native\/build\/rules\/bin\/rules$/);
+    const [configuring = "", building = ""] = printed.join("").split("\n");
+    expect(configuring).toMatch(
+      /^python3 -m ziglang c\+\+: -S \S+native -B \S+native\/build\/rules -DBUILD_TESTING=ON$/,
+    );
+    expect(building).toMatch(/--build \S+native\/build\/rules .*--target rules$/);
+  });
+
   test("tells how a build that failed ended", async () => {
     const env = pathWith("failing", { cmake: 'echo "call.cpp:5: error: no" >&2; exit 2', "c++": "exit 0" });
     const printed: string[] = [];

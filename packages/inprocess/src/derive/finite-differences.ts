@@ -2,8 +2,8 @@
 import { TesseractError } from "@tesseract-ts/core";
 import { withValuesAt } from "../schema/paths.js";
 import type { DerivativeRequest, DerivedGradient, Endpoints, HostArrays, Jacobian, Tree } from "./derived.js";
-import { dot, fromReal, norm, type RealArray, realAt, toReal, zerosLike } from "./real-arrays.js";
 import { randomSigns } from "./random-signs.js";
+import { dot, fromReal, norm, type RealArray, realAt, toReal, zerosLike } from "./real-arrays.js";
 import { Turns } from "./turns.js";
 
 export interface FiniteDifferencesOptions {
@@ -48,8 +48,10 @@ export function finiteDifferences(options: FiniteDifferencesOptions = {}): Deriv
       await difference.forEachElement((path, element, slopes, weight) => {
         const input = realAt(request.inputs, path);
         for (const [output, slope] of Object.entries(slopes)) {
-          const row = (rows[output] ??= {});
-          const block = (row[path] ??= zerosLike(slope, input.shape));
+          rows[output] ??= {};
+          const row = rows[output];
+          row[path] ??= zerosLike(slope, input.shape);
+          const block = row[path];
           const size = input.values.length;
           for (let index = 0; index < slope.values.length; index++) {
             const at = index * size + element;
@@ -105,9 +107,7 @@ class Difference {
   /**
    * Calls `add` with how fast the outputs change with each element; what comes several times for an element adds up.
    */
-  async forEachElement(
-    add: (path: string, element: number, slopes: Slopes, weight: number) => void,
-  ): Promise<void> {
+  async forEachElement(add: (path: string, element: number, slopes: Slopes, weight: number) => void): Promise<void> {
     const { inputs, wrt } = this.request;
     const total = wrt.reduce((sum, path) => sum + realAt(inputs, path).values.length, 0);
     const samples = this.options.samples ?? Math.max(10, Math.ceil(Math.sqrt(total)));
@@ -155,7 +155,9 @@ class Difference {
     // The longest step that keeps within each input's own.
     const scale = wrt.reduce((smallest, path) => {
       const length = norm(directions[path] as Float64Array);
-      return length === 0 ? smallest : Math.min(smallest, this.stepAt(path, norm(realAt(inputs, path).values)) / length);
+      return length === 0
+        ? smallest
+        : Math.min(smallest, this.stepAt(path, norm(realAt(inputs, path).values)) / length);
     }, Number.POSITIVE_INFINITY);
     const factor = scale === Number.POSITIVE_INFINITY ? 0 : scale;
     const moves = Object.fromEntries(
@@ -175,9 +177,14 @@ class Difference {
       this.request.of.map((path): [string, RealArray] => {
         const [after, before] = [realAt(ahead, path), realAt(behind, path)];
         if (after.values.length !== before.values.length) {
-          throw new TesseractError("INVALID_ARGUMENT", `The shape of "${path}" changes with the inputs, so it has no finite differences`);
+          throw new TesseractError(
+            "INVALID_ARGUMENT",
+            `The shape of "${path}" changes with the inputs, so it has no finite differences`,
+          );
         }
-        const values = after.values.map((value, index) => ((value - (before.values[index] as number)) / length) * factor);
+        const values = after.values.map(
+          (value, index) => ((value - (before.values[index] as number)) / length) * factor,
+        );
         return [path, { ...after, values }];
       }),
     );

@@ -38,18 +38,18 @@ export function fixedShapes(schema: ObjectNode): Record<string, unknown> {
   return Object.fromEntries(
     schema.fields
       .filter(({ optional, fallback }) => !optional && fallback === undefined)
-      .map(({ name, node }) => [name, valueOf(node)]),
+      .map(({ name, node }) => [name, abstractOf(node)]),
   );
 }
 
-function valueOf(node: SchemaNode): unknown {
+function abstractOf(node: SchemaNode): unknown {
   switch (node.kind) {
     case "array":
       return { shape: node.shape, dtype: node.dtype };
     case "object":
       return fixedShapes(node);
     case "tuple":
-      return node.items.map(valueOf);
+      return node.items.map(abstractOf);
     case "literal":
       return node.values[0];
     default:

@@ -26,8 +26,10 @@ export const fromJacobianVectorProduct = (): DerivedGradient =>
         const slopes = await endpoints.jvp({ ...request, vector: unit(zeros, path, element) });
         for (const output of request.of) {
           const slope = toReal(slopes[output] as HostArray, output);
-          const row = (rows[output] ??= {});
-          const block = (row[path] ??= zerosLike(slope, input.shape));
+          rows[output] ??= {};
+          const row = rows[output];
+          row[path] ??= zerosLike(slope, input.shape);
+          const block = row[path];
           slope.values.forEach((value, index) => {
             block.values[index * input.values.length + element] = value;
           });
@@ -84,7 +86,8 @@ function forward(jacobian: Jacobian, { inputs, wrt, of, vector }: VectorRequest)
         const block = toReal(jacobian[output]?.[path] as HostArray, output);
         const tangent = toReal(vector[path] as HostArray, path);
         const rank = block.shape.length - realAt(inputs, path).shape.length;
-        const total = (sum ??= zerosLike({ ...block, shape: block.shape.slice(0, rank) }));
+        const total: RealArray = sum ?? zerosLike({ ...block, shape: block.shape.slice(0, rank) });
+        sum = total;
         const size = tangent.values.length;
         for (let index = 0; index < total.values.length; index++) {
           let value = total.values[index] as number;

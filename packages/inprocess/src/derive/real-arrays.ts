@@ -25,7 +25,12 @@ export function realAt(tree: Tree, path: string): RealArray {
   const value = valueAt(tree, path);
   if (isHostArray(value)) return toReal(value, path);
   if (typeof value === "number") return { shape: [], dtype: "float64", values: Float64Array.of(value) };
-  const found = value === undefined ? "nothing" : typeof value === "object" && value !== null && "cudaArrayInterface" in value ? "a GPU array" : "no array";
+  const found =
+    value === undefined
+      ? "nothing"
+      : typeof value === "object" && value !== null && "cudaArrayInterface" in value
+        ? "a GPU array"
+        : "no array";
   throw new TesseractError("INVALID_ARGUMENT", `A derivative is wanted at "${path}", where there is ${found}`, {
     hint: "Derived endpoints work with arrays in the host's memory.",
   });
@@ -65,4 +70,5 @@ export function dot(a: Float64Array, b: Float64Array): number {
 }
 
 /** The largest magnitude. */
-export const norm = (values: Float64Array): number => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+export const norm = (values: Float64Array): number =>
+  values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

@@ -1,6 +1,6 @@
 /** Arrays of jax-js from arrays in the host's memory. */
 import { type Array as JaxArray, numpy as np } from "@jax-js/jax";
-import { type DType, elementCount, float16ToNumber, type HostArray, TesseractError, type TypedArray } from "@tesseract-ts/core";
+import { type DType, elementCount, type HostArray, TesseractError, type TypedArray } from "@tesseract-ts/core";
 
 const dtypes = {
   float16: np.float16,
@@ -36,8 +36,7 @@ export function toJax(array: HostArray, path: string): JaxArray {
   const options = { shape: [...shape] };
   switch (array.dtype) {
     case "float16":
-      // Each float16 is a float32 too, which jax-js takes on each platform.
-      return fromData(Float32Array.from(data as Uint16Array, float16ToNumber), options).astype(dtype);
+      return fromData(asFloat16(data, path), options);
     case "bool":
       return fromData(Int32Array.from(data as Uint8Array), options).astype(dtype);
     default:
@@ -45,8 +44,23 @@ export function toJax(array: HostArray, path: string): JaxArray {
   }
 }
 
-export const zeros = ({ shape, dtype }: { readonly shape: readonly number[]; readonly dtype: string }, path: string): JaxArray =>
-  np.zeros([...shape], { dtype: jaxDType(dtype, path) });
+/** @throws TesseractError UNSUPPORTED_DTYPE where there is no `Float16Array`: jax-js takes nothing else, and casts to it on GPUs only */
+function asFloat16({ buffer, byteOffset, length }: TypedArray, path: string): TypedArray {
+  const { Float16Array } = globalThis as { readonly Float16Array?: new (...view: unknown[]) => TypedArray };
+  if (Float16Array !== undefined) return new Float16Array(buffer, byteOffset, length);
+  throw new TesseractError(
+    "UNSUPPORTED_DTYPE",
+    `"${path}": this platform has no Float16Array, which jax-js needs for float16`,
+    {
+      hint: "Use Node 24 or newer, or float32 in the schema.",
+    },
+  );
+}
+
+export const zeros = (
+  { shape, dtype }: { readonly shape: readonly number[]; readonly dtype: string },
+  path: string,
+): JaxArray => np.zeros([...shape], { dtype: jaxDType(dtype, path) });
 
 /**
  * `np.array` of a typed array. jax-js 0.1.25 asks whether it is a `Float16Array` before it asks whether it is a

@@ -82,7 +82,11 @@ function requestSchemas(schemas: Schemas, route: ComputingRoute): Record<string,
   }
   if (route === "abstract_eval") {
     const input = body(schemas.abstractInputs);
-    const output = { ...components.object(schemas.abstractOutputs), title: answer, description: "The outputs' shapes and dtypes." };
+    const output = {
+      ...components.object(schemas.abstractOutputs),
+      title: answer,
+      description: "The outputs' shapes and dtypes.",
+    };
     return { ...components.schemas, ShapeDType: shapeDtypeSchema, [request]: input, [answer]: output };
   }
   const names = memberNames[route];
@@ -92,15 +96,24 @@ function requestSchemas(schemas: Schemas, route: ComputingRoute): Record<string,
     [names.of]: pathsSchema(names.of, differentiableOutputs),
   };
   if (names.vector !== undefined) members[names.vector] = { ...arraysByPath, title: titleOf(names.vector) };
-  const output: JsonSchema = route === "jacobian" ? { additionalProperties: arraysByPath, type: "object" } : arraysByPath;
-  return { ...arrayDataSchemas, [request]: body(schemas.inputs, members), [answer]: { ...output, title: answer }, ...components.schemas };
+  const output: JsonSchema =
+    route === "jacobian" ? { additionalProperties: arraysByPath, type: "object" } : arraysByPath;
+  return {
+    ...arrayDataSchemas,
+    [request]: body(schemas.inputs, members),
+    [answer]: { ...output, title: answer },
+    ...components.schemas,
+  };
 }
 
 const anyArray: ArrayTraits = { dtype: "any dtype", shape: "any rank", differentiable: false };
 const arraysByPath: JsonSchema = { additionalProperties: encodedArraySchema(anyArray, false), type: "object" };
 
 function pathsSchema(name: string, patterns: readonly ArrayPattern[]): JsonSchema {
-  const options = patterns.map(({ isLiteral, text }) => ({ type: "string", ...(isLiteral ? { const: text } : { pattern: text }) }));
+  const options = patterns.map(({ isLiteral, text }) => ({
+    type: "string",
+    ...(isLiteral ? { const: text } : { pattern: text }),
+  }));
   const items = options.length === 1 ? options[0] : { anyOf: options };
   return { items, type: "array", minItems: 1, uniqueItems: true, title: titleOf(name) };
 }

@@ -113,7 +113,8 @@ export class Components {
       case "literal": {
         const kinds = new Set(node.values.map((value) => (typeof value === "number" ? "number" : typeof value)));
         const [kind] = kinds;
-        const named = kind === "string" || kind === "boolean" ? { type: kind } : kind === "number" ? numberType(node.values) : {};
+        const named =
+          kind === "string" || kind === "boolean" ? { type: kind } : kind === "number" ? numberType(node.values) : {};
         return {
           ...(kinds.size === 1 ? named : {}),
           ...oneOfValues(node.values),
@@ -183,7 +184,12 @@ function plainMembers(_key: string, value: unknown): unknown {
   return isHostArray(value) ? toNestedList(value) : value;
 }
 
-const dataSchemas = { base64: "Base64ArrayData", binref: "BinrefArrayData", cuda_ipc: "CudaIpcArrayData", json: "JsonArrayData" };
+const dataSchemas = {
+  base64: "Base64ArrayData",
+  binref: "BinrefArrayData",
+  cuda_ipc: "CudaIpcArrayData",
+  json: "JsonArrayData",
+};
 
 /** What an encoded array looks like. tesseract-jax and others know arrays by `object_type` and `array_flags`. */
 export function encodedArraySchema({ dtype, shape, differentiable }: ArrayTraits, titled = true): JsonSchema {
@@ -204,7 +210,9 @@ export function encodedArraySchema({ dtype, shape, differentiable }: ArrayTraits
         title: "Data",
         discriminator: {
           propertyName: "encoding",
-          mapping: Object.fromEntries(Object.entries(dataSchemas).map(([name, schema]) => [name, reference(schema).$ref])),
+          mapping: Object.fromEntries(
+            Object.entries(dataSchemas).map(([name, schema]) => [name, reference(schema).$ref]),
+          ),
         },
       },
     },
@@ -235,7 +243,8 @@ function shapeSchema(shape: ArrayTraits["shape"]): JsonSchema {
 }
 
 function arrayTitle(dtype: DType | "any dtype", shape: ArrayTraits["shape"], flags: readonly string[]): string {
-  const sizes = shape === "any rank" ? "anyrank" : shape.length === 0 ? "scalar" : shape.map((size) => size ?? "any").join("_");
+  const sizes =
+    shape === "any rank" ? "anyrank" : shape.length === 0 ? "scalar" : shape.map((size) => size ?? "any").join("_");
   const name = dtype === "any dtype" ? "None" : dtype;
   return `EncodedArrayModel__${sizes}__${name}__${flags.length === 0 ? "noflags" : flags.join("_")}`;
 }

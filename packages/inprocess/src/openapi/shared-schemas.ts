@@ -6,7 +6,13 @@ import { reference } from "./json-schema.js";
 const lz4OrNone = { anyOf: [{ type: "string", const: "lz4" }, { type: "null" }], title: "Compression" };
 const noCompression = { type: "null", title: "Compression" };
 
-const dataSchema = (name: string, encoding: string, buffer: JsonSchema, compression: JsonSchema, about: string): JsonSchema => ({
+const dataSchema = (
+  name: string,
+  encoding: string,
+  buffer: JsonSchema,
+  compression: JsonSchema,
+  about: string,
+): JsonSchema => ({
   properties: { buffer, encoding: { type: "string", const: encoding, title: "Encoding" }, compression },
   additionalProperties: false,
   type: "object",
@@ -33,7 +39,13 @@ export const arrayDataSchemas: Readonly<Record<string, JsonSchema>> = {
     noCompression,
     "Memory of a GPU: device:handle:offset:size.",
   ),
-  JsonArrayData: dataSchema("JsonArrayData", "json", reference("JsonValue"), noCompression, "An array's elements as numbers in lists."),
+  JsonArrayData: dataSchema(
+    "JsonArrayData",
+    "json",
+    reference("JsonValue"),
+    noCompression,
+    "An array's elements as numbers in lists.",
+  ),
   JsonValue: {},
 };
 

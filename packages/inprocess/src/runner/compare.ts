@@ -1,5 +1,12 @@
 /** Compares an endpoint's results with those that a regression test expects. */
-import { asCudaArray, dtypeKind, entriesPerElement, float16ToNumber, type HostArray, isHostArray } from "@tesseract-ts/core";
+import {
+  asCudaArray,
+  dtypeKind,
+  entriesPerElement,
+  float16ToNumber,
+  type HostArray,
+  isHostArray,
+} from "@tesseract-ts/core";
 import type { SchemaNode } from "../schema/node.js";
 import { isRecord } from "../validate/forms.js";
 
@@ -21,7 +28,14 @@ export function compareTrees(
   tolerance: Tolerance,
 ): string[] {
   const differences: string[] = [];
-  compare(obtained, expected, schema, "", (path, message) => differences.push(`${path || "The result"}: ${message}`), tolerance);
+  compare(
+    obtained,
+    expected,
+    schema,
+    "",
+    (path, message) => differences.push(`${path || "The result"}: ${message}`),
+    tolerance,
+  );
   return differences;
 }
 
@@ -45,18 +59,26 @@ function compare(
     return;
   }
   if (Array.isArray(expected)) {
-    if (!Array.isArray(obtained)) return report(path, "a list is expected");
+    if (!Array.isArray(obtained)) {
+      report(path, "a list is expected");
+      return;
+    }
     if (obtained.length !== expected.length) {
-      return report(path, `${expected.length} items are expected, and there are ${obtained.length}`);
+      report(path, `${expected.length} items are expected, and there are ${obtained.length}`);
+      return;
     }
     expected.forEach((item: unknown, index) => {
-      const child = node?.kind === "list" ? node.item : node?.kind === "tuple" ? (node.items[index] ?? node.rest) : undefined;
+      const child =
+        node?.kind === "list" ? node.item : node?.kind === "tuple" ? (node.items[index] ?? node.rest) : undefined;
       compare(obtained[index], item, child, `${path}.[${index}]`, report, tolerance);
     });
     return;
   }
   if (isRecord(expected)) {
-    if (!isRecord(obtained)) return report(path, "an object is expected");
+    if (!isRecord(obtained)) {
+      report(path, "an object is expected");
+      return;
+    }
     for (const key of new Set([...Object.keys(expected), ...Object.keys(obtained)])) {
       const here = path === "" ? key : `${path}.${key}`;
       if (!Object.hasOwn(obtained, key)) report(here, "it is missing");
@@ -80,10 +102,20 @@ function memberNode(node: SchemaNode | undefined, key: string): SchemaNode | und
 const isFloat = (node: SchemaNode | undefined): boolean =>
   node?.kind === "number" || (node?.kind === "union" && node.options.some(isFloat));
 
-function compareArrays(obtained: HostArray, expected: HostArray, path: string, report: Report, tolerance: Tolerance): void {
-  if (obtained.dtype !== expected.dtype) return report(path, `${expected.dtype} is expected, and it is ${obtained.dtype}`);
+function compareArrays(
+  obtained: HostArray,
+  expected: HostArray,
+  path: string,
+  report: Report,
+  tolerance: Tolerance,
+): void {
+  if (obtained.dtype !== expected.dtype) {
+    report(path, `${expected.dtype} is expected, and it is ${obtained.dtype}`);
+    return;
+  }
   if (obtained.shape.join() !== expected.shape.join()) {
-    return report(path, `the shape [${expected.shape.join(", ")}] is expected, and it is [${obtained.shape.join(", ")}]`);
+    report(path, `the shape [${expected.shape.join(", ")}] is expected, and it is [${obtained.shape.join(", ")}]`);
+    return;
   }
   const kind = dtypeKind(expected.dtype);
   const exact = kind !== "float" && kind !== "complex";
@@ -104,7 +136,8 @@ function compareArrays(obtained: HostArray, expected: HostArray, path: string, r
         : isComplexClose(obtained, expected, at, tolerance);
     if (close) continue;
     differing++;
-    if (places.length < MOST_PLACES) places.push(`  element ${at / entries}: ${String(other)} is expected, and it is ${String(one)}`);
+    if (places.length < MOST_PLACES)
+      places.push(`  element ${at / entries}: ${String(other)} is expected, and it is ${String(one)}`);
   }
   if (differing === 0) return;
   const more = differing > places.length ? `\n  … and ${differing - places.length} more` : "";

@@ -7,19 +7,35 @@ import { type CudaArray, type CudaArrayInterface, type HostArray, TesseractError
  */
 export class DeviceScope {
   private ended = false;
+  private followed: AbortSignal | undefined;
 
-  /** @param readOnly whether endpoints are told not to write to the arrays, which are the caller's then */
-  constructor(private readonly readOnly: boolean) {}
+  /**
+   * @param borrowed whether the arrays are the caller's: endpoints are told not to write to them, and they are gone once
+   *   the caller has given up, since it may free them then
+   * @param signal aborted when the caller gives up
+   */
+  constructor(
+    private readonly borrowed: boolean,
+    private readonly signal: AbortSignal,
+  ) {}
 
   /** What an endpoint gets for an array. */
-  readonly wrap = (array: CudaArray): CudaArray => (array instanceof BorrowedArray ? array : new BorrowedArray(this, array));
+  readonly wrap = (array: CudaArray): CudaArray => {
+    if (array instanceof BorrowedArray) return array;
+    if (this.borrowed && this.followed === undefined) {
+      this.followed = this.signal;
+      this.signal.addEventListener("abort", this.end, { once: true });
+    }
+    return new BorrowedArray(this, array);
+  };
 
   /** The array itself, of one that an endpoint gives back. */
   readonly unwrap = (array: CudaArray): CudaArray => (array instanceof BorrowedArray ? array.lent : array);
 
-  end(): void {
+  readonly end = (): void => {
     this.ended = true;
-  }
+    this.followed?.removeEventListener("abort", this.end);
+  };
 
   /** @internal */
   check(): void {
@@ -33,7 +49,7 @@ export class DeviceScope {
   interfaceOf(array: CudaArray): CudaArrayInterface {
     this.check();
     const found = array.cudaArrayInterface;
-    if (!this.readOnly || found.data[1]) return found;
+    if (!this.borrowed || found.data[1]) return found;
     return { ...found, data: [found.data[0], true] };
   }
 }

@@ -36,8 +36,7 @@ function visitBody(
   }
   visitMember(body, "inputs", schemas.inputs, parent, places);
   if (route === "apply" || route === "jacobian") return;
-  const patterns =
-    route === "jacobian_vector_product" ? schemas.differentiableInputs : schemas.differentiableOutputs;
+  const patterns = route === "jacobian_vector_product" ? schemas.differentiableInputs : schemas.differentiableOutputs;
   visitVector(body, memberNames[route].vector, patterns, parent, places);
 }
 
@@ -55,8 +54,7 @@ function visitTest(schemas: Schemas, spec: Readonly<Record<string, unknown>>, pl
       if (isRecord(row)) visitVector(expected, output, schemas.differentiableInputs, at, places);
     }
   } else {
-    const patterns =
-      route === "jacobian_vector_product" ? schemas.differentiableOutputs : schemas.differentiableInputs;
+    const patterns = route === "jacobian_vector_product" ? schemas.differentiableOutputs : schemas.differentiableInputs;
     visitVector(spec, "expected_outputs", patterns, undefined, places);
   }
 }

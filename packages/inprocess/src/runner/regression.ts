@@ -1,7 +1,7 @@
 /** The endpoint `test`: calls another endpoint and compares what comes out with what is expected. */
 import type { ObjectNode, SchemaNode } from "../schema/node.js";
 import { valueError } from "../validate/issues.js";
-import { invalid, validate, Validation } from "../validate/validate.js";
+import { invalid, Validation, validate } from "../validate/validate.js";
 import { compareTrees } from "./compare.js";
 import type { RequestIssue, RunnerAnswer, RunnerCall, RunnerRoute } from "./contract.js";
 import { type ComputingRoute, memberNames } from "./requests.js";
@@ -67,12 +67,7 @@ interface Outcome {
 const passed: Outcome = { status: "passed", message: "" };
 const failed = (message: string): Outcome => ({ status: "failed", message });
 
-async function testOutcome(
-  schemas: Schemas,
-  routes: readonly RunnerRoute[],
-  spec: Spec,
-  run: Run,
-): Promise<Outcome> {
+async function testOutcome(schemas: Schemas, routes: readonly RunnerRoute[], spec: Spec, run: Run): Promise<Outcome> {
   const testable = routes.filter((route): route is ComputingRoute => route !== "test");
   const route = testable.find((candidate) => candidate === spec.endpoint);
   if (route === undefined) {
@@ -135,4 +130,3 @@ const isObject = (value: unknown): value is object => typeof value === "object" 
 
 const listed = (issues: readonly RequestIssue[]): string =>
   issues.map(({ loc, msg }) => `\n  ${loc.join(".")}: ${msg}`).join("");
-

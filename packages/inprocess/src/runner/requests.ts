@@ -5,7 +5,7 @@ import { valueAt } from "../schema/paths.js";
 import { isFault, takeArray } from "../validate/arrays.js";
 import { type Fault, issueAt, type Place, valueError } from "../validate/issues.js";
 import { listLengthFault } from "../validate/scalars.js";
-import { extraForbidden, invalid, membersOf, missing, noObject, validate, Validation } from "../validate/validate.js";
+import { extraForbidden, invalid, membersOf, missing, noObject, Validation, validate } from "../validate/validate.js";
 import type { RequestIssue } from "./contract.js";
 import type { Schemas } from "./schemas.js";
 
@@ -15,7 +15,12 @@ export type ArraysAt = Readonly<Record<string, HostArray | CudaArray>>;
 /** A request that has been checked, in the form in which an endpoint gets it. */
 export type CheckedRequest =
   | { readonly route: "apply" | "abstract_eval"; readonly inputs: Inputs }
-  | { readonly route: "jacobian"; readonly inputs: Inputs; readonly wrt: readonly string[]; readonly of: readonly string[] }
+  | {
+      readonly route: "jacobian";
+      readonly inputs: Inputs;
+      readonly wrt: readonly string[];
+      readonly of: readonly string[];
+    }
   | {
       readonly route: "jacobian_vector_product" | "vector_jacobian_product";
       readonly inputs: Inputs;
@@ -106,7 +111,8 @@ class BodyReader {
 
   private refuseOthers(known: readonly string[]): void {
     for (const [key, value] of Object.entries(this.body)) {
-      if (!known.includes(key) && value !== undefined) this.run.fault({ parent: undefined, key }, extraForbidden, value);
+      if (!known.includes(key) && value !== undefined)
+        this.run.fault({ parent: undefined, key }, extraForbidden, value);
     }
   }
 
@@ -117,7 +123,8 @@ class BodyReader {
     check: (path: string) => Fault | undefined,
   ): readonly string[] | undefined {
     const paths = this.member(name, (value, at): readonly string[] | typeof invalid => {
-      if (!Array.isArray(value)) return this.run.fault(at, { type: "set_type", msg: "A list of paths is wanted" }, value);
+      if (!Array.isArray(value))
+        return this.run.fault(at, { type: "set_type", msg: "A list of paths is wanted" }, value);
       const before = this.run.issues.length;
       value.forEach((path: unknown, key) => {
         const here = { parent: at, key };
@@ -140,9 +147,17 @@ class BodyReader {
       const label = isLiteral ? `literal['${text}']` : "constrained-str";
       const place = patterns.length === 1 ? at : { parent: at, key: label };
       if (isLiteral) {
-        this.run.fault(place, { type: "literal_error", msg: `It isn't the path '${text}'`, ctx: { expected: `'${text}'` } }, path);
+        this.run.fault(
+          place,
+          { type: "literal_error", msg: `It isn't the path '${text}'`, ctx: { expected: `'${text}'` } },
+          path,
+        );
       } else if (typeof path === "string") {
-        const fault = { type: "string_pattern_mismatch", msg: `It is no path of the form ${text}`, ctx: { pattern: text } };
+        const fault = {
+          type: "string_pattern_mismatch",
+          msg: `It is no path of the form ${text}`,
+          ctx: { pattern: text },
+        };
         this.run.fault(place, fault, path);
       } else {
         this.run.fault(place, { type: "string_type", msg: "A text is wanted" }, path);
@@ -196,7 +211,8 @@ class BodyReader {
   }
 }
 
-const list = (paths: readonly string[]): string => (paths.length === 0 ? "none" : paths.map((path) => `"${path}"`).join(", "));
+const list = (paths: readonly string[]): string =>
+  paths.length === 0 ? "none" : paths.map((path) => `"${path}"`).join(", ");
 
 /** Paths with indices and keys are looked up; one of fields only exists by the schema. */
 function checkExists(inputs: Inputs | undefined, path: string, member: string): Fault | undefined {

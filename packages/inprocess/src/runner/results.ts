@@ -5,7 +5,7 @@ import type { ObjectNode } from "../schema/node.js";
 import type { ArrayPattern } from "../schema/paths.js";
 import { type ArrayMode, isFault, takeArray } from "../validate/arrays.js";
 import { isRecord } from "../validate/forms.js";
-import { invalid, validate, Validation } from "../validate/validate.js";
+import { invalid, Validation, validate } from "../validate/validate.js";
 import type { RequestIssue } from "./contract.js";
 import { type ComputingRoute, modelPrefixes } from "./requests.js";
 import type { Schemas } from "./schemas.js";
@@ -23,7 +23,12 @@ export type CheckedResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly RequestIssue[] };
 
-export function checkResult(schemas: Schemas, request: ResultRequest, result: unknown, arrays: ArrayMode): CheckedResult {
+export function checkResult(
+  schemas: Schemas,
+  request: ResultRequest,
+  result: unknown,
+  arrays: ArrayMode,
+): CheckedResult {
   switch (request.route) {
     case "apply":
       return checkTree(schemas.outputs, result, arrays, modelPrefixes.apply);
@@ -106,7 +111,11 @@ function jacobianShape(output: SchemaShape, input: SchemaShape): JacobianShape {
   return { start: output === "any rank" ? [] : output, between, end: input === "any rank" ? [] : input };
 }
 
-function takeJacobian(value: unknown, { start, between, end }: JacobianShape, arrays: ArrayMode): ReturnType<typeof takeArray> {
+function takeJacobian(
+  value: unknown,
+  { start, between, end }: JacobianShape,
+  arrays: ArrayMode,
+): ReturnType<typeof takeArray> {
   // The dtype is free: that of a GPU array need not be the schema's.
   const traits = { dtype: "any dtype", differentiable: false } as const;
   const found = takeArray(value, { ...traits, shape: "any rank" }, arrays);

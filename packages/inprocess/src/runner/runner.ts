@@ -14,7 +14,15 @@ import {
 } from "../derive/derived.js";
 import { fixedShapes } from "../derive/fixed-shapes.js";
 import { openApiDocument } from "../openapi/document.js";
-import type { EncodedPlace, OpenApiOptions, Runner, RunnerAnswer, RunnerCall, RunnerOptions, RunnerRoute } from "./contract.js";
+import type {
+  EncodedPlace,
+  OpenApiOptions,
+  Runner,
+  RunnerAnswer,
+  RunnerCall,
+  RunnerOptions,
+  RunnerRoute,
+} from "./contract.js";
 import { DeviceScope } from "./device-scope.js";
 import { encodedArrays } from "./encoded-places.js";
 import { readForeign } from "./foreign.js";
@@ -73,7 +81,7 @@ class DefinitionRunner implements Runner {
       const run = (call: Pick<RunnerCall, "route" | "payload">) => this.run({ ...call, context, ownsInputs });
       return runTest(this.schemas, this.routes, payload, run);
     }
-    const scope = new DeviceScope(!ownsInputs);
+    const scope = new DeviceScope(!ownsInputs, context.signal);
     try {
       const checked = checkRequest(this.schemas, route, payload, scope.wrap);
       if (!checked.ok) return { kind: "refused", issues: checked.issues };
@@ -97,8 +105,8 @@ class DefinitionRunner implements Runner {
     try {
       results = await this.call(request, context, scope);
     } finally {
-      // Before what the endpoint threw, which may be a consequence.
-      snapshot?.check(this.nameOf(request.route));
+      // Before what the endpoint threw, which may be a consequence. A caller who gave up may have changed them itself since.
+      if (!context.signal.aborted) snapshot?.check(this.nameOf(request.route));
     }
     return ownsInputs ? results : ownResults(results, buffersOf(inputs));
   }
@@ -157,9 +165,9 @@ class DefinitionRunner implements Runner {
     const call = (request: CheckedRequest): Promise<unknown> => this.call(request, context, scope);
     return {
       apply: (inputs) => call({ route: "apply", inputs }) as Promise<Tree>,
-      jacobian: (request: DerivativeRequest) => call({ route: "jacobian", ...request }) as Promise<Jacobian>,
-      jvp: (request: VectorRequest) => call({ route: "jacobian_vector_product", ...request }) as Promise<HostArrays>,
-      vjp: (request: VectorRequest) => call({ route: "vector_jacobian_product", ...request }) as Promise<HostArrays>,
+      jacobian: (request: DerivativeRequest) => call({ ...request, route: "jacobian" }) as Promise<Jacobian>,
+      jvp: (request: VectorRequest) => call({ ...request, route: "jacobian_vector_product" }) as Promise<HostArrays>,
+      vjp: (request: VectorRequest) => call({ ...request, route: "vector_jacobian_product" }) as Promise<HostArrays>,
     };
   }
 
@@ -190,4 +198,3 @@ class EndpointError extends TesseractError {
     super("ENDPOINT_FAILED", `${what} threw: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 }
-

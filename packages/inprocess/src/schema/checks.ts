@@ -1,5 +1,5 @@
 /** The checks that a Zod schema carries: limits, which the OpenAPI document tells, and an author's own rules. */
-import type { z } from "zod";
+import { z } from "zod";
 import { arrayTraitsOf } from "./array.js";
 import type { LengthLimits, NumberLimits, Rule } from "./node.js";
 
@@ -11,7 +11,8 @@ const defOf = (check: z.core.$ZodCheck<never>): CheckDef => check._zod.def as un
 function checksOf(schema: z.core.$ZodType): z.core.$ZodCheck<never>[] {
   const { def } = schema._zod;
   // What makes a custom type an array isn't a rule of its author.
-  const own = "check" in def && arrayTraitsOf(schema) === undefined ? [schema as unknown as z.core.$ZodCheck<never>] : [];
+  const own =
+    "check" in def && arrayTraitsOf(schema) === undefined ? [schema as unknown as z.core.$ZodCheck<never>] : [];
   return [...own, ...((def.checks ?? []) as z.core.$ZodCheck<never>[])];
 }
 
@@ -77,11 +78,15 @@ export function rulesOf(schema: z.core.$ZodType): Rule[] {
   });
 }
 
-function runCheck(check: z.core.$ZodCheck<never>, value: unknown): { readonly value: unknown; readonly fault?: string } {
-  const payload = { value, issues: [] as { readonly message?: string; readonly code?: string }[] };
+function runCheck(
+  check: z.core.$ZodCheck<never>,
+  value: unknown,
+): { readonly value: unknown; readonly fault?: string } {
+  const payload: { value: unknown; issues: z.core.$ZodRawIssue[] } = { value, issues: [] };
   const running = check._zod.check(payload as never);
   if (running instanceof Promise) return { value, fault: "its rule is asynchronous, which a schema's rules can't be" };
   const [issue] = payload.issues;
   if (issue === undefined) return { value: payload.value };
-  return { value, fault: issue.message ?? `it breaks the rule "${defOf(check).check}"` };
+  // Puts the author's message, or Zod's own, into words.
+  return { value, fault: z.core.util.finalizeIssue({ ...issue, path: [] }, {}, z.core.config()).message };
 }

@@ -57,7 +57,8 @@ class Reader {
         };
       case "record": {
         const key = this.read(def.keyType, `${path}.{}`, name);
-        if (key.kind !== "string") throw unfit(path, "a record whose keys are no strings", "Use z.record(z.string(), …).");
+        if (key.kind !== "string")
+          throw unfit(path, "a record whose keys are no strings", "Use z.record(z.string(), …).");
         return { kind: "record", key, value: this.read(def.valueType, `${path}.{}`, singular(name)) };
       }
       case "union":
@@ -102,7 +103,11 @@ class Reader {
     const named = typeof id === "string" ? id : typeof title === "string" && /^\w+$/.test(title) ? title : undefined;
     const kind = catchall?._zod.def.type;
     if (kind !== undefined && kind !== "never" && kind !== "unknown" && kind !== "any") {
-      throw unfit(path, "an object with a catchall", "Put free-form members into a z.record(z.string(), …) of their own.");
+      throw unfit(
+        path,
+        "an object with a catchall",
+        "Put free-form members into a z.record(z.string(), …) of their own.",
+      );
     }
     return {
       kind: "object",
@@ -115,7 +120,11 @@ class Reader {
   private readField(schema: AnyZod, parent: string, name: string): Field {
     const path = parent === "" ? name : `${parent}.${name}`;
     if (!/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name)) {
-      throw unfit(path, `a field called ${JSON.stringify(name)}`, "Use a name of letters, digits and _, or a z.record.");
+      throw unfit(
+        path,
+        `a field called ${JSON.stringify(name)}`,
+        "Use a name of letters, digits and _, or a z.record.",
+      );
     }
     const node = this.read(schema, path, pascalCase(name));
     const fallback = fallbackOf(schema);
@@ -141,7 +150,8 @@ const nullable = (inner: SchemaNode): SchemaNode =>
   inner.kind === "nullable" || inner.kind === "null" || inner.kind === "any" ? inner : { kind: "nullable", inner };
 
 function literalValue(value: unknown, path: string): LiteralValue {
-  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean" || value === null) return value;
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean" || value === null)
+    return value;
   throw unfit(path, `a literal ${typeof value}`);
 }
 

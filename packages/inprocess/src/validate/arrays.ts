@@ -39,7 +39,9 @@ export function takeArray(value: unknown, traits: ArrayTraits, mode: ArrayMode):
   if (typeof value !== "object" || value === null) return takePlain(value, traits, mode);
   if (Array.isArray(value)) return takePlain(value, traits, mode);
   if (ArrayBuffer.isView(value)) {
-    return value instanceof DataView ? nonNumeric("it is a DataView") : takeHost(hostArray(value as TypedArray), traits, mode);
+    return value instanceof DataView
+      ? nonNumeric("it is a DataView")
+      : takeHost(hostArray(value as TypedArray), traits, mode);
   }
   if (isHostArray(value)) return takeHost(value, traits, mode);
   if (value instanceof UndecodableArray) return decodeError(value.encoding, value.reason);
@@ -101,7 +103,8 @@ function takeCuda(array: CudaArray, traits: ArrayTraits, { device }: ArrayMode):
 export function noCastFault(shape: readonly number[], dtype: DType, traits: ArrayTraits): Fault | undefined {
   const fits =
     traits.shape === "any rank" ||
-    (shape.length === traits.shape.length && traits.shape.every((size, index) => size === null || size === shape[index]));
+    (shape.length === traits.shape.length &&
+      traits.shape.every((size, index) => size === null || size === shape[index]));
   if (!fits) return shapeMismatch(shape, traits.shape);
   if (traits.dtype === "any dtype" || traits.dtype === dtype) return undefined;
   return dtypeMismatch(dtype, traits.dtype, "a GPU array is never cast");

@@ -90,9 +90,7 @@ function castToFloat(source: Elements, from: DType, to: DType): TypedArray | Fau
   for (let index = 0; index < source.length; index++) {
     const value = Number(source[index]);
     target[index] = (half ? numberToFloat16(value) : value) as never;
-    const infinite = half
-      ? ((target[index] as number) & 0x7c00) === 0x7c00
-      : !Number.isFinite(target[index] as number);
+    const infinite = half ? ((target[index] as number) & 0x7c00) === 0x7c00 : !Number.isFinite(target[index] as number);
     if (infinite && Number.isFinite(value)) {
       return outOfRange(to, pythonNumber(source[index] as number | bigint, dtypeKind(from) === "float"));
     }

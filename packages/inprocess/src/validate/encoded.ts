@@ -1,5 +1,13 @@
 /** Encoded arrays: whether a schema admits one, and what one in `json` holds. */
-import { type DType, dtypeKind, elementCount, type HostArray, isDType, makeHostArray, type TypedArray } from "@tesseract-ts/core";
+import {
+  type DType,
+  dtypeKind,
+  elementCount,
+  type HostArray,
+  isDType,
+  makeHostArray,
+  type TypedArray,
+} from "@tesseract-ts/core";
 import type { ArrayTraits } from "../schema/array.js";
 import { allocate, cast, expectedInteger, isCastable } from "./cast.js";
 import { isRecord } from "./forms.js";
@@ -35,7 +43,8 @@ export function encodedArrayOf(value: object, traits: ArrayTraits): EncodedArray
   if (sizes === undefined || !fitsShape(sizes, traits)) return undefined;
   if (!isRecord(data)) return undefined;
   const { encoding, buffer, compression, ...rest } = data;
-  if (Object.keys(rest).length > 0 || typeof encoding !== "string" || !Object.hasOwn(bufferForms, encoding)) return undefined;
+  if (Object.keys(rest).length > 0 || typeof encoding !== "string" || !Object.hasOwn(bufferForms, encoding))
+    return undefined;
   if (!("buffer" in data)) return undefined;
   const form = bufferForms[encoding];
   if (form instanceof RegExp && (typeof buffer !== "string" || !form.test(buffer))) return undefined;
@@ -47,7 +56,9 @@ export function encodedArrayOf(value: object, traits: ArrayTraits): EncodedArray
 
 function sizesOf(shape: unknown): number[] | undefined {
   if (!Array.isArray(shape)) return undefined;
-  const sizes = shape.map((size: unknown) => (typeof size === "string" && /^\s*\d+\s*$/.test(size) ? Number(size) : size));
+  const sizes = shape.map((size: unknown) =>
+    typeof size === "string" && /^\s*\d+\s*$/.test(size) ? Number(size) : size,
+  );
   return sizes.every((size): size is number => Number.isSafeInteger(size) && Number(size) >= 0) ? sizes : undefined;
 }
 
@@ -93,7 +104,8 @@ function elements(items: readonly unknown[], dtype: DType): TypedArray | Fault {
   if (kind === "complex") return complexElements(items, dtype);
   const numbers: (number | bigint)[] = [];
   for (const item of items) {
-    const value = typeof item === "string" ? pythonFloat(item) : item === null ? Number.NaN : isNumber(item) ? item : undefined;
+    const value =
+      typeof item === "string" ? pythonFloat(item) : item === null ? Number.NaN : isNumber(item) ? item : undefined;
     if (value === undefined) return decodeError("json", `${JSON.stringify(item)} is no number`);
     numbers.push(typeof value === "boolean" ? Number(value) : (value as number | bigint));
   }

@@ -51,7 +51,8 @@ function wholeFrom(value: unknown): { readonly whole: bigint; readonly exactness
       return { whole: BigInt(value), exactness: 0 };
     case "number":
       if (!Number.isFinite(value)) return fails("finite_number", "A finite number is wanted");
-      if (!Number.isInteger(value)) return fails("int_from_float", "The number has a fraction, and a whole one is wanted");
+      if (!Number.isInteger(value))
+        return fails("int_from_float", "The number has a fraction, and a whole one is wanted");
       if (Math.abs(value) >= 2 ** 63) return fails("int_parsing_size", "The number is too large for a whole number");
       return { whole: BigInt(value), exactness: Number.isSafeInteger(value) ? 2 : 0 };
     case "string": {
@@ -132,7 +133,11 @@ export function textLengthFault(text: string, { minLength, maxLength }: LengthLi
   return undefined;
 }
 
-export function listLengthFault(actual: number, { minLength, maxLength }: LengthLimits, type: string): Fault | undefined {
+export function listLengthFault(
+  actual: number,
+  { minLength, maxLength }: LengthLimits,
+  type: string,
+): Fault | undefined {
   const named = { field_type: type };
   if (minLength !== undefined && actual < minLength) {
     const ctx = { ...named, min_length: minLength, actual_length: actual };

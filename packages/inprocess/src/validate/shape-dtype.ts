@@ -7,7 +7,12 @@ import { type Fault, oneOf, type Place, valueError } from "./issues.js";
 import { integerFrom } from "./scalars.js";
 import { invalid, membersOf, missing, noObject, type Validation } from "./validate.js";
 
-export function takeShapeDType(node: ShapeDTypeNode, value: unknown, place: Place | undefined, run: Validation): unknown {
+export function takeShapeDType(
+  node: ShapeDTypeNode,
+  value: unknown,
+  place: Place | undefined,
+  run: Validation,
+): unknown {
   // Other members are ignored, so that an encoded array passes too.
   const members = membersOf(value);
   if (members === undefined) return run.fault(place, noObject, value);

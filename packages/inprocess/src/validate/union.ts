@@ -2,13 +2,15 @@
 import type { SchemaNode } from "../schema/node.js";
 import { type Fault, oneOf, type Place, pythonWord } from "./issues.js";
 import type { Exactness } from "./scalars.js";
-import { invalid, membersOf, noObject, validate, Validation } from "./validate.js";
+import { invalid, membersOf, noObject, Validation, validate } from "./validate.js";
 
 type UnionNode = Extract<SchemaNode, { kind: "union" }>;
 
 export function validateUnion(node: UnionNode, value: unknown, place: Place | undefined, run: Validation): unknown {
   if (node.discriminator !== undefined) return validateTagged(node, node.discriminator, value, place, run);
-  let best: { readonly value: unknown; readonly exactness: Exactness; readonly fieldsSet: number | undefined } | undefined;
+  let best:
+    | { readonly value: unknown; readonly exactness: Exactness; readonly fieldsSet: number | undefined }
+    | undefined;
   const faults: Validation["issues"] = [];
   for (const option of node.options) {
     const attempt = new Validation(run.arrays, run.modelPrefix);

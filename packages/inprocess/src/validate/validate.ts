@@ -190,7 +190,8 @@ function validateTuple(
   place: Place | undefined,
   run: Validation,
 ): unknown {
-  if (!Array.isArray(value)) return run.fault(place, { type: "tuple_type", msg: "A list of fixed length is wanted" }, value);
+  if (!Array.isArray(value))
+    return run.fault(place, { type: "tuple_type", msg: "A list of fixed length is wanted" }, value);
   const { items, rest } = node;
   if (rest === undefined && value.length > items.length) {
     const fault = scalars.listLengthFault(value.length, { maxLength: items.length }, "Tuple");
@@ -226,6 +227,7 @@ function validateRecord(
 
 /** A key "__proto__" stays a key. */
 function setMember(record: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === "__proto__") Object.defineProperty(record, key, { value, enumerable: true, writable: true, configurable: true });
+  if (key === "__proto__")
+    Object.defineProperty(record, key, { value, enumerable: true, writable: true, configurable: true });
   else record[key] = value;
 }

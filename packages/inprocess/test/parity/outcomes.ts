@@ -1,5 +1,13 @@
 // What a request leads to, in a form in which answers from Python and from TypeScript can be compared.
-import { bytesOf, type HostArray, isDType, isHostArray, makeHostArray, TesseractError, viewAs } from "@tesseract-ts/core";
+import {
+  bytesOf,
+  type HostArray,
+  isDType,
+  isHostArray,
+  makeHostArray,
+  TesseractError,
+  viewAs,
+} from "@tesseract-ts/core";
 import { createRunner, type RunnerRoute, UndecodableArray } from "../../src/index.js";
 import type { FixtureName, Payload } from "./payloads.js";
 import arrays from "./twins/arrays.js";
@@ -48,7 +56,15 @@ const context = {
   log: () => {},
 };
 
-function decode({ data, dtype, shape }: { data: { encoding: string; buffer: unknown }; dtype: string; shape: readonly number[] }) {
+function decode({
+  data,
+  dtype,
+  shape,
+}: {
+  data: { encoding: string; buffer: unknown };
+  dtype: string;
+  shape: readonly number[];
+}) {
   const { encoding, buffer } = data;
   if (encoding !== "base64" || typeof buffer !== "string") return new UndecodableArray(encoding, "it isn't offered");
   if (!isDType(dtype)) return new UndecodableArray(encoding, `no dtype ${dtype}`);

@@ -27,13 +27,36 @@ const arrays = (...inputs: readonly object[]): Payload[] =>
   inputs.map((given) => ({ fixture: "arrays", route: "apply", body: { inputs: given } }));
 
 const plainLists: Payload[] = arrays(
-  ...[1, 1.5, true, "1.5", "x", null, [], [1, 2], [1.5], [true, false], [true, 1], [true, 2.5], [1, "a"], [null], [1, null]].map(
-    (float64) => ({ float64 }),
-  ),
-  ...[[[1], [1, 2]], [[1, 2], 3], [[]], [[], []], [{}], { a: 1 }, {}, [[], 1], [["a"], "b"]].map((float64) => ({ float64 })),
-  ...[[2n ** 63n], [2n ** 63n, -1], [2n ** 64n], 2n ** 63n, 2n ** 70n, [2n ** 64n - 1n], [-(2n ** 63n)], [-(2n ** 63n) - 1n]].map(
-    (float64) => ({ float64 }),
-  ),
+  ...[
+    1,
+    1.5,
+    true,
+    "1.5",
+    "x",
+    null,
+    [],
+    [1, 2],
+    [1.5],
+    [true, false],
+    [true, 1],
+    [true, 2.5],
+    [1, "a"],
+    [null],
+    [1, null],
+  ].map((float64) => ({ float64 })),
+  ...[[[1], [1, 2]], [[1, 2], 3], [[]], [[], []], [{}], { a: 1 }, {}, [[], 1], [["a"], "b"]].map((float64) => ({
+    float64,
+  })),
+  ...[
+    [2n ** 63n],
+    [2n ** 63n, -1],
+    [2n ** 64n],
+    2n ** 63n,
+    2n ** 70n,
+    [2n ** 64n - 1n],
+    [-(2n ** 63n)],
+    [-(2n ** 63n) - 1n],
+  ].map((float64) => ({ float64 })),
   ...[1, 1.5, true, [1, 2], [300], [-1], [-129], [true], [2n ** 63n], [], [1.5]].map((int8) => ({ int8 })),
   ...[1, 0, true, 1.5, [true, false], []].map((bool) => ({ bool })),
   ...[1, [1.5], true, [1e39], [1e300], "1+2j", ["1+2j"], [-2]].map((complex64) => ({ complex64 })),
@@ -61,7 +84,13 @@ const plainLists: Payload[] = arrays(
   { matrix: [[1], [2]] },
   { matrix: [[1]] },
   { matrix: [[1, 2]] },
-  { matrix: [[1, 2, 3], [1, 2, 3], [1, 2, 3]] },
+  {
+    matrix: [
+      [1, 2, 3],
+      [1, 2, 3],
+      [1, 2, 3],
+    ],
+  },
   { matrix: [] },
   { matrix: [[]] },
   { columns: [[1]] },
@@ -220,26 +249,48 @@ const forms: Payload[] = trees(
   ...[null, [1], 1, "x", "1.5", { a: 1 }, {}, true, ["x"], encoded([1], "float64", [1])].map((given) => ({
     array_or_text: given,
   })),
-  ...[null, {}, { kind: "square" }, { kind: "square", side: 1 }, { kind: "circle", radius: 2 }, { kind: "circle", side: 2 }].map(
-    (shape) => ({ shape }),
+  ...[
+    null,
+    {},
+    { kind: "square" },
+    { kind: "square", side: 1 },
+    { kind: "circle", radius: 2 },
+    { kind: "circle", side: 2 },
+  ].map((shape) => ({ shape })),
+  ...[{ kind: "tri" }, { kind: "square", side: 1, radius: 2 }, { side: 1 }, 5, { kind: "square", side: "x" }].map(
+    (shape) => ({
+      shape,
+    }),
   ),
-  ...[{ kind: "tri" }, { kind: "square", side: 1, radius: 2 }, { side: 1 }, 5, { kind: "square", side: "x" }].map((shape) => ({
-    shape,
-  })),
   ...[null, 1, true, "", {}, 1.5, "é"].map((text) => ({ text })),
-  ...[null, 1, 1.5, true, "5", "5.0", "x", " 5 ", "1_000", "0x10", {}, 1e300, "+5", "05", "-3", "5.5", ""].map((count) => ({ count })),
+  ...[null, 1, 1.5, true, "5", "5.0", "x", " 5 ", "1_000", "0x10", {}, 1e300, "+5", "05", "-3", "5.5", ""].map(
+    (count) => ({ count }),
+  ),
   ...[1.5, 1, 2n ** 62n, 2n ** 63n, "1", true, -(2n ** 63n)].map((given) => ({ big_count: given })),
   ...[null, 1, 1.5, true, "1.5", "x", " 2 ", "1e5", [], "1_0", 2n ** 70n, "", ".5", "5."].map((ratio) => ({ ratio })),
-  ...[null, 1, 0, 2, 0.5, "true", "TRUE", "yes", "no", "on", "off", "t", "f", "y", "n", "1", "0", "x", []].map((flag) => ({ flag })),
+  ...[null, 1, 0, 2, 0.5, "true", "TRUE", "yes", "no", "on", "off", "t", "f", "y", "n", "1", "0", "x", []].map(
+    (flag) => ({ flag }),
+  ),
   ...[null, "fast", "FAST", "slow", 1, []].map((mode) => ({ mode })),
-  ...[null, 1, { a: 1 }, { a: 1.5 }, { a: true }, { a: null }, { a: "s" }, { a: [] }, { a: {} }, { a: "1" }].map((notes) => ({ notes })),
+  ...[null, 1, { a: 1 }, { a: 1.5 }, { a: true }, { a: null }, { a: "s" }, { a: [] }, { a: {} }, { a: "1" }].map(
+    (notes) => ({ notes }),
+  ),
   { count: "x", ratio: "y", flag: "z", mode: "q", text: 1, params: { a: "b" } },
 );
 
 const point = {
   x: [1, 2],
-  affine: { matrix: [[1, 2], [3, 4]], shift: [1, 1] },
-  terms: [[1, 2], [3, 4]],
+  affine: {
+    matrix: [
+      [1, 2],
+      [3, 4],
+    ],
+    shift: [1, 1],
+  },
+  terms: [
+    [1, 2],
+    [3, 4],
+  ],
   weights: { a: [1, 2], "b c": [1, 1], "d.e": [2, 2], "f{g": [0, 1] },
 };
 const vectors = (route: string, ...requests: readonly object[]): Payload[] =>
@@ -258,37 +309,74 @@ const jacobians: Payload[] = [
   ),
   ...vectors(
     "jacobian",
-    ...["y", "affine", "affine.matrix", "affine.z", "terms", "terms.[0]", "terms.[5]", "terms.0", "terms.[-1]", "terms.[a]"].map(
-      (path) => ({ jac_inputs: [path], jac_outputs: ["y"] }),
+    ...[
+      "y",
+      "affine",
+      "affine.matrix",
+      "affine.z",
+      "terms",
+      "terms.[0]",
+      "terms.[5]",
+      "terms.0",
+      "terms.[-1]",
+      "terms.[a]",
+    ].map((path) => ({ jac_inputs: [path], jac_outputs: ["y"] })),
+    ...["terms[0]", "weights.{a}", "weights.a", "weights.{zz}", "weights.{b c}", "weights.{d.e}", "weights.{f{g}"].map(
+      (path) => ({
+        jac_inputs: [path],
+        jac_outputs: ["y"],
+      }),
     ),
-    ...["terms[0]", "weights.{a}", "weights.a", "weights.{zz}", "weights.{b c}", "weights.{d.e}", "weights.{f{g}"].map((path) => ({
-      jac_inputs: [path],
-      jac_outputs: ["y"],
-    })),
     ...["weights.{f\\{g}", "weights.{}", 5, null, "", "x ", "gain", "terms.[0].x", "weights.{a}.b"].map((path) => ({
       jac_inputs: [path],
       jac_outputs: ["y"],
     })),
-    ...["x", "rows", "stats", "stats.norm2", "products.[0]", "products.[9]", "scaled.{a}", "scaled.{q}", "scaled.{f\\{g}"].map(
-      (path) => ({ jac_inputs: ["x"], jac_outputs: [path] }),
-    ),
+    ...[
+      "x",
+      "rows",
+      "stats",
+      "stats.norm2",
+      "products.[0]",
+      "products.[9]",
+      "scaled.{a}",
+      "scaled.{q}",
+      "scaled.{f\\{g}",
+    ].map((path) => ({ jac_inputs: ["x"], jac_outputs: [path] })),
   ),
   { fixture: "vectors", route: "jacobian", body: { jac_inputs: ["terms.[0]"], jac_outputs: ["y"] } },
   { fixture: "vectors", route: "jacobian", body: { inputs: {}, jac_inputs: ["terms.[0]"], jac_outputs: ["y"] } },
   { fixture: "vectors", route: "jacobian", body: { inputs: {}, jac_inputs: ["x"], jac_outputs: ["y"] } },
-  { fixture: "vectors", route: "jacobian", body: { inputs: { ...point, shape: 1 }, jac_inputs: ["x"], jac_outputs: ["y"] } },
+  {
+    fixture: "vectors",
+    route: "jacobian",
+    body: { inputs: { ...point, shape: 1 }, jac_inputs: ["x"], jac_outputs: ["y"] },
+  },
 ];
 
-const jvp = (wrt: unknown, of: unknown, tangents: unknown): object => ({ jvp_inputs: wrt, jvp_outputs: of, tangent_vector: tangents });
+const jvp = (wrt: unknown, of: unknown, tangents: unknown): object => ({
+  jvp_inputs: wrt,
+  jvp_outputs: of,
+  tangent_vector: tangents,
+});
 const jvps: Payload[] = [
   ...vectors(
     "jacobian_vector_product",
     {},
     { jvp_inputs: ["x"], jvp_outputs: ["y"] },
-    ...[[1, 1], [1], 1, [1, 2, 3], "a", [true, false], null, encoded([2], "int32", [1, 2]), encoded([2], "complex64", [1, 2])].map((x) =>
-      jvp(["x"], ["y"], { x }),
+    ...[
+      [1, 1],
+      [1],
+      1,
+      [1, 2, 3],
+      "a",
+      [true, false],
+      null,
+      encoded([2], "int32", [1, 2]),
+      encoded([2], "complex64", [1, 2]),
+    ].map((x) => jvp(["x"], ["y"], { x })),
+    ...[{}, { x: [1, 1], gain: 1 }, { q: [1, 1] }, 5, null, { "weights.{zz}": [1, 1] }].map((tangents) =>
+      jvp(["x"], ["y"], tangents),
     ),
-    ...[{}, { x: [1, 1], gain: 1 }, { q: [1, 1] }, 5, null, { "weights.{zz}": [1, 1] }].map((tangents) => jvp(["x"], ["y"], tangents)),
     jvp(["q"], ["y"], { q: [1, 1] }),
     jvp(["q"], ["y"], { x: [1, 1] }),
     jvp(["gain"], ["y"], { gain: [1] }),
@@ -299,7 +387,12 @@ const jvps: Payload[] = [
     jvp(["x"], ["nope"], { x: [1, 1] }),
     jvp(["x", "gain"], ["y"], { x: "a", gain: "b" }),
     jvp(["x", "gain"], ["y", "stats.norm2"], { gain: 2, x: [1, 2] }),
-    jvp(["affine.matrix"], ["y"], { "affine.matrix": [[1, 0], [0, 1]] }),
+    jvp(["affine.matrix"], ["y"], {
+      "affine.matrix": [
+        [1, 0],
+        [0, 1],
+      ],
+    }),
   ),
   { fixture: "vectors", route: "jacobian_vector_product", body: jvp(["x"], ["y"], { x: [1, 1] }) },
   { fixture: "vectors", route: "jacobian_vector_product", body: { inputs: {}, ...jvp(["x"], ["y"], { x: [1, 1] }) } },
@@ -334,10 +427,24 @@ const abstractPoint = { x: abstract([2]), affine: { matrix: abstract([3, 2]), sh
 const abstractEvals: Payload[] = [
   ...[
     {},
-    ...[abstract([1, 2]), abstract([]), abstract([2], "float32"), abstract([2], "complex64"), abstract([2], "float99"), [1, 2], 5].map(
-      (x) => ({ x }),
-    ),
-    ...[null, {}, abstract(["2"]), abstract([2.5]), abstract(null), abstract([2], "float64", { extra: 1 }), abstract(5)].map((x) => ({
+    ...[
+      abstract([1, 2]),
+      abstract([]),
+      abstract([2], "float32"),
+      abstract([2], "complex64"),
+      abstract([2], "float99"),
+      [1, 2],
+      5,
+    ].map((x) => ({ x })),
+    ...[
+      null,
+      {},
+      abstract(["2"]),
+      abstract([2.5]),
+      abstract(null),
+      abstract([2], "float64", { extra: 1 }),
+      abstract(5),
+    ].map((x) => ({
       x,
     })),
     { x: encoded([2], "float64", [1, 2]) },
@@ -350,7 +457,13 @@ const abstractEvals: Payload[] = [
     { weights: { a: abstract([2]) } },
     { weights: { a: abstract([2, 2], "float32") } },
     { zz: 1 },
-  ].map((more): Payload => ({ fixture: "vectors", route: "abstract_eval", body: { inputs: { ...abstractPoint, ...more } } })),
+  ].map(
+    (more): Payload => ({
+      fixture: "vectors",
+      route: "abstract_eval",
+      body: { inputs: { ...abstractPoint, ...more } },
+    }),
+  ),
   { fixture: "vectors", route: "abstract_eval", body: {} },
   { fixture: "vectors", route: "abstract_eval", body: { inputs: {}, extra: 1 } },
   ...[
@@ -371,21 +484,57 @@ const abstractEvals: Payload[] = [
 ];
 
 const limits: Payload[] = [
-  ...[null, {}, { kind: "cat" }, { kind: "cat", lives: 9 }, { kind: "cat", lives: 10 }, { kind: "cat", lives: -1 }, 5].map((pet) => ({ pet })),
-  ...[{ kind: "bird" }, { kind: 1 }, { kind: "dog", name: "rex" }, { kind: "hound", name: "r" }, { kind: "dog", name: "rover" }].map(
-    (pet) => ({ pet }),
-  ),
-  ...[{ kind: "dog", name: "max" }, { kind: "cat", lives: 1, name: "x" }, { kind: null, lives: 1 }].map((pet) => ({ pet })),
+  ...[
+    null,
+    {},
+    { kind: "cat" },
+    { kind: "cat", lives: 9 },
+    { kind: "cat", lives: 10 },
+    { kind: "cat", lives: -1 },
+    5,
+  ].map((pet) => ({ pet })),
+  ...[
+    { kind: "bird" },
+    { kind: 1 },
+    { kind: "dog", name: "rex" },
+    { kind: "hound", name: "r" },
+    { kind: "dog", name: "rover" },
+  ].map((pet) => ({ pet })),
+  ...[
+    { kind: "dog", name: "max" },
+    { kind: "cat", lives: 1, name: "x" },
+    { kind: null, lives: 1 },
+  ].map((pet) => ({ pet })),
   ...[[], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3, "x"], ["1", 2.5], 1].map((counts) => ({ counts })),
   ...[[], ["a"], [1], null].map((names) => ({ names })),
   ...[0, 0.5, 5, 5.5, 0.25, -1, "1.5", "x", true].map((ratio) => ({ ratio })),
   ...[1, 2, 3, "top", "1", null, true].map((level) => ({ level })),
   ...[[1], {}, { a: 1 }, ["x"], { a: "x" }, 5, null, []].map((either) => ({ either })),
   ...[1, 1.5, "1", true, null, [], "x"].map((number) => ({ number })),
-  ...[1, 1.5, true, [1, 2], [2n ** 63n], [[1.5]], "x", null, encoded([1], "complex64", ["1+2j"]), encoded([1], "bool", [true])].map((raw) => ({
+  ...[
+    1,
+    1.5,
+    true,
+    [1, 2],
+    [2n ** 63n],
+    [[1.5]],
+    "x",
+    null,
+    encoded([1], "complex64", ["1+2j"]),
+    encoded([1], "bool", [true]),
+  ].map((raw) => ({
     raw,
   })),
-  ...[[[1]], [[1, 2]], [[1], [2]], [1], [], null, encoded([1, 0], "float32", [[]]), encoded([2, 1], "float32", [[1], [2]])].map((single) => ({
+  ...[
+    [[1]],
+    [[1, 2]],
+    [[1], [2]],
+    [1],
+    [],
+    null,
+    encoded([1, 0], "float32", [[]]),
+    encoded([2, 1], "float32", [[1], [2]]),
+  ].map((single) => ({
     single,
   })),
 ].map((inputs): Payload => ({ fixture: "limits", route: "apply", body: { inputs } }));

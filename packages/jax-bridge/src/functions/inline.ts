@@ -1,5 +1,5 @@
 /** A program within a function that is being executed for another: its calls become calls of that one. */
-import { isConcreteJaxArray, isJaxValue } from "../arrays/kinds.js";
+import { isJaxValue } from "../arrays/kinds.js";
 import { isOpaque } from "../arrays/opaque.js";
 import type { JaxArray } from "../jax.js";
 import { jax } from "../jax.js";
@@ -29,7 +29,7 @@ export function inlineGraph(graph: Graph, args: readonly Inlined[], context: Tra
     const results = ((): readonly unknown[] => {
       switch (node.kind) {
         case "stage":
-          return node.stage.functions.plain(node.inputs.map((input) => asJax(read(input))));
+          return node.stage.runWithin(node.inputs.map((input) => asJax(read(input))));
         case "call":
           return context.perform({ kind: "call", operation: node.operation }, node.inputs.map((input) => asCallInput(read(input))));
         case "sow":
@@ -57,5 +57,3 @@ function asJax(value: Inlined): JaxArray {
 
 const asCallInput = (value: Inlined): CallInput =>
   typeof value === "number" || typeof value === "boolean" ? asJax(value) : value;
-
-export const isHeldByJax = isConcreteJaxArray;

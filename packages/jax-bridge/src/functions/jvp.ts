@@ -11,7 +11,7 @@ import { auxOf, itemsOf } from "./grad.js";
 import { callable } from "./program-call.js";
 import { type ProgramSource, sourceOf } from "./source.js";
 import { type Later, twoStep } from "./two-step.js";
-import type { ArgumentsOf, Both, ProgramFunction, ResultOf } from "./types.js";
+import type { Both, GivenList, Inside } from "./types.js";
 import type { AuxOptions } from "./vjp.js";
 
 type WithAux<R, A extends boolean> = A extends true ? (R extends readonly [infer V, infer X] ? [V, V, X] : never) : [R, R];
@@ -25,12 +25,12 @@ type WithAux<R, A extends boolean> = A extends true ? (R extends readonly [infer
  * @example
  * const [y, change] = await jvp(f, [x], [np.ones(x.shape)]);
  */
-export function jvp<F extends ProgramFunction, const A extends boolean = false>(
-  f: F,
-  primals: ArgumentsOf<F>,
-  tangents: ArgumentsOf<F>,
+export function jvp<P extends unknown[], R, const A extends boolean = false>(
+  f: (...args: P) => R,
+  primals: GivenList<P>,
+  tangents: GivenList<P>,
   { hasAux = false as A }: AuxOptions<A> = {},
-): Both<WithAux<ResultOf<F>, A>> {
+): Both<WithAux<Inside<R>, A>> {
   const inner = sourceOf(f);
   const name = `jvp(${inner.name})`;
   const source: ProgramSource = {
@@ -88,8 +88,8 @@ function matchTangents({ avals }: Signature, count: number, name: string): reado
 }
 
 /** From tangents of the arguments to tangents of the outputs. */
-export interface Linearized<F extends ProgramFunction, R> {
-  (...tangents: ArgumentsOf<F>): Both<R>;
+export interface Linearized<P extends unknown[], R> {
+  (...tangents: GivenList<P>): Both<R>;
   dispose(): void;
 }
 
@@ -102,16 +102,16 @@ export interface Linearized<F extends ProgramFunction, R> {
  * const change = await push(np.ones([3]));
  * push.dispose();
  */
-export function linearize<F extends ProgramFunction, const A extends boolean = false>(
-  f: F,
-  primals: ArgumentsOf<F>,
+export function linearize<P extends unknown[], R, const A extends boolean = false>(
+  f: (...args: P) => R,
+  primals: GivenList<P>,
   { hasAux }: AuxOptions<A> = {},
 ): Both<
   A extends true
-    ? ResultOf<F> extends readonly [infer R, infer X]
-      ? [R, Linearized<F, R>, X]
+    ? Inside<R> extends readonly [infer V, infer X]
+      ? [V, Linearized<P, V>, X]
       : never
-    : [ResultOf<F>, Linearized<F, ResultOf<F>>]
+    : [Inside<R>, Linearized<P, Inside<R>>]
 > {
   const inner = sourceOf(f);
   const name = `linearize(${inner.name})`;

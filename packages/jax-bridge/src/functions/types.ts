@@ -9,7 +9,7 @@ export type AnyArray = JaxArray | HostArray | TypedArray | CudaArray | number | 
 export type ProgramFunction = (...args: never[]) => unknown;
 
 /** A tree with any arrays in place of jax-js's. */
-export type Given<T> = T extends JaxArray
+export type Given<T> = T extends JaxArray | HostArray | TypedArray | CudaArray
   ? AnyArray
   : T extends readonly unknown[]
     ? { [K in keyof T]: Given<T[K]> }
@@ -21,6 +21,9 @@ export type ArgumentsOf<F extends ProgramFunction> = Given<Parameters<F>> extend
 
 /** A value at once inside a program, a promise of it outside. */
 export type Both<T> = T & Promise<T>;
+
+/** Arguments of these types, with any arrays. */
+export type GivenList<A extends readonly unknown[]> = { [K in keyof A]: Given<A[K]> };
 
 /** What a function gives inside a program. */
 export type ResultOf<F extends ProgramFunction> = Inside<ReturnType<F>>;

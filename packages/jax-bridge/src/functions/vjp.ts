@@ -5,7 +5,7 @@ import { leafCount } from "../tree/tree.js";
 import { auxOf, itemsOf } from "./grad.js";
 import { sourceOf } from "./source.js";
 import { type Later, twoStep } from "./two-step.js";
-import type { ArgumentsOf, Both, Given, ProgramFunction, ResultOf } from "./types.js";
+import type { Both, Given, GivenList, Inside } from "./types.js";
 import { floatingStructure } from "./floating-structure.js";
 
 export interface AuxOptions<A extends boolean> {
@@ -14,8 +14,8 @@ export interface AuxOptions<A extends boolean> {
 }
 
 /** From cotangents of the outputs to cotangents of the arguments. */
-export interface Pullback<F extends ProgramFunction, R> {
-  (cotangents: Given<R>): Both<Parameters<F>>;
+export interface Pullback<P extends unknown[], R> {
+  (cotangents: Given<R>): Both<P>;
   dispose(): void;
 }
 
@@ -30,16 +30,16 @@ export interface Pullback<F extends ProgramFunction, R> {
  * const [cotangent] = await pull(np.ones(y.shape));
  * pull.dispose();
  */
-export function vjp<F extends ProgramFunction, const A extends boolean = false>(
-  f: F,
-  primals: ArgumentsOf<F>,
+export function vjp<P extends unknown[], R, const A extends boolean = false>(
+  f: (...args: P) => R,
+  primals: GivenList<P>,
   { hasAux }: AuxOptions<A> = {},
 ): Both<
   A extends true
-    ? ResultOf<F> extends readonly [infer R, infer X]
-      ? [R, Pullback<F, R>, X]
+    ? Inside<R> extends readonly [infer V, infer X]
+      ? [V, Pullback<P, V>, X]
       : never
-    : [ResultOf<F>, Pullback<F, ResultOf<F>>]
+    : [Inside<R>, Pullback<P, Inside<R>>]
 > {
   const inner = sourceOf(f);
   const name = `vjp(${inner.name})`;

@@ -4,6 +4,7 @@ import { type Aval, zerosOf } from "../arrays/aval.js";
 import { isConcreteJaxArray } from "../arrays/kinds.js";
 import { programError, translated } from "../errors.js";
 import { type JaxArray, jax } from "../jax.js";
+import { nothingOutside, type OutsideArrays } from "./outside.js";
 import { analyzeEquations, analyzeJaxpr, compilesExactly, type OutputAnalysis } from "./jaxpr.js";
 
 /** Consumes its inputs, as jax-js's functions do, and gives arrays that are the caller's. */
@@ -39,6 +40,8 @@ export class Stage {
     readonly functions: StageFunctions,
     /** Whether it is compiled; else jax-js executes one operation after another. */
     readonly compile: boolean,
+    /** What its functions take from outside. */
+    readonly outside: OutsideArrays = nothingOutside,
     /** Ends what a trace of it holds. */
     private readonly release: (closed: ClosedJaxpr) => void = releaseConstants,
   ) {}
@@ -73,6 +76,7 @@ export class Stage {
       inputs.flatMap((position) => this.inputAvals[position] ?? []),
       mapFunctions(this.functions, narrowed),
       this.compile,
+      this.outside,
     );
     return { stage, inputs };
   }
@@ -94,11 +98,16 @@ export class Stage {
     this.compiled = undefined;
   }
 
+  /** Executes it as a part of something that is traced, or operation by operation. Consumes the inputs. */
+  runWithin(inputs: readonly JaxArray[]): readonly JaxArray[] {
+    return this.outside.preserve(() => this.functions.plain(inputs));
+  }
+
   /** Operation by operation; then looks whether the references of the inputs add up. */
   private runPlainly(inputs: readonly JaxArray[]): readonly JaxArray[] {
     const before = new Map<JaxArray, number>();
     for (const input of inputs) before.set(input, (before.get(input) ?? input.refCount) - 1);
-    const outputs = this.functions.plain(inputs);
+    const outputs = this.runWithin(inputs);
     for (const output of outputs) {
       const expected = before.get(output);
       if (expected !== undefined) before.set(output, expected + 1);
@@ -117,10 +126,12 @@ export class Stage {
 
   private get analysis(): Analysis {
     if (this.found === undefined) {
-      const closed = traceJaxpr(this.functions.traced, this.inputAvals);
-      const { jaxpr, outputs } = analyzeJaxpr(closed);
-      this.release(closed);
-      this.found = { jaxpr, constants: closed.consts.length, outputs, exact: compilesExactly(jaxpr) };
+      this.found = this.outside.preserve(() => {
+        const closed = traceJaxpr(this.functions.traced, this.inputAvals);
+        const { jaxpr, outputs } = analyzeJaxpr(closed);
+        this.release(closed);
+        return { jaxpr, constants: closed.consts.length, outputs, exact: compilesExactly(jaxpr) };
+      });
     }
     return this.found;
   }

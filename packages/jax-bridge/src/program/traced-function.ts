@@ -1,12 +1,12 @@
 /** A user's function as a pure function of jax-js: from arguments and results of calls to inputs of calls and outputs. */
-import type { ClosedJaxpr } from "@jax-js/jax";
 import { type Aval, isJaxDType, zerosOf } from "../arrays/aval.js";
-import { isConcreteJaxArray, isJaxValue } from "../arrays/kinds.js";
+import { isJaxValue } from "../arrays/kinds.js";
 import { isOpaque, opaqueArray } from "../arrays/opaque.js";
 import { awaitInside, impure, translated } from "../errors.js";
 import { type JaxArray, jax } from "../jax.js";
 import { type CallInput, isCallInput } from "../tesseract/call-spec.js";
 import { flatten, type Structure, structureKey, unflatten } from "../tree/tree.js";
+import { OutsideArrays } from "./outside.js";
 import { Stage, type StageFunctions, traceJaxpr } from "./stage.js";
 import { Suspension } from "./suspension.js";
 import { type Effect, effectAvals, type Recorded, TraceContext, type TraceOptions, within } from "./trace-context.js";
@@ -74,7 +74,9 @@ export function traceFunction(
   options: TraceOptions,
   compile: boolean,
 ): Trace {
-  const effects = findEffects(of, signature, options);
+  const outside = interrupted.get(of) ?? new OutsideArrays();
+  interrupted.delete(of);
+  const effects = findEffects(of, signature, options, outside);
   const sources = [...signature.avals, ...effects.flatMap(({ effect }) => effectAvals(effect))];
   const jaxSources = sources.flatMap((each, index) => (isJaxDType(each.dtype) ? [index] : []));
   const firstResults: number[] = [];
@@ -100,12 +102,13 @@ export function traceFunction(
   const jitted = compile ? jax().jit((...inputs: JaxArray[]) => [...plain(inputs)]) : undefined;
   const traced: StageFunctions["traced"] =
     jitted === undefined ? plain : (inputs) => jitted(...inputs) as unknown as readonly JaxArray[];
-  const release = (closed: ClosedJaxpr): void => releaseOutside(closed, compile, unreleased.get(of) ?? []);
   const jaxAvals = jaxSources.flatMap((position) => sources[position] ?? []);
-  const stage = new Stage(of.name || "f", jaxAvals, { plain, traced }, compile, release);
+  const stage = new Stage(of.name || "f", jaxAvals, { plain, traced }, compile, outside, (closed) =>
+    outside.settle(closed, compile),
+  );
+  outside.begin();
   // Executes the function as a whole, and with `compile` for the last time.
   const { length } = stage.outputs;
-  unreleased.delete(of);
   if (layout === undefined) throw new Error(`A function with ${length} outputs hasn't been executed`);
   const { effects: inputs, outputs, structure } = layout as Omit<Execution, "arrays">;
   return {
@@ -119,37 +122,23 @@ export function traceFunction(
     outputs,
     outputStructure: structure,
     stage,
-    dispose: () => jitted?.dispose(),
+    dispose: () => {
+      jitted?.dispose();
+      outside.release();
+    },
   };
 }
 
-// Arrays that traces hold which were given up, by the function that they are of.
-const unreleased = new WeakMap<UserFunction, JaxArray[]>();
-
-/**
- * Ends what the traces of a function hold. Arrays that the last one has as well come from outside the function. Each trace
- * has taken a reference of such an array, if the function says `.ref`; if it doesn't, the one reference that there is
- * stays with what jax-js keeps.
- */
-function releaseOutside(closed: ClosedJaxpr, compile: boolean, earlier: readonly JaxArray[]): void {
-  const last = new Set<unknown>(closed.consts);
-  const outside = new Set(earlier.filter((array) => last.has(array)));
-  for (const array of earlier) if (!outside.has(array)) array.dispose();
-  for (const array of outside) {
-    const held = earlier.filter((each) => each === array).length;
-    // The caller's own, those of the earlier traces, and of the last one, which jax-js repeats where it compiles.
-    const expected = 1 + held + (compile ? 2 : 1);
-    if (array.refCount >= expected) for (let count = held; count > 0; count--) array.dispose();
-  }
-  for (const constant of closed.consts) {
-    if (!isConcreteJaxArray(constant)) continue;
-    if (!compile && outside.has(constant) && constant.refCount <= 1) continue;
-    constant.dispose();
-  }
-}
+// What traces hold that were interrupted, by the function that they are of, until it is traced as a whole.
+const interrupted = new WeakMap<UserFunction, OutsideArrays>();
 
 /** Executes a function with what stands for its arguments and results, to find its calls. */
-function findEffects(of: UserFunction, signature: Signature, options: TraceOptions): readonly Recorded[] {
+function findEffects(
+  of: UserFunction,
+  signature: Signature,
+  options: TraceOptions,
+  outside: OutsideArrays,
+): readonly Recorded[] {
   const jaxArguments = signature.avals.flatMap((each, index) => (isJaxDType(each.dtype) ? [index] : []));
   let found: readonly Recorded[] = [];
   let interruption: unknown;
@@ -172,9 +161,9 @@ function findEffects(of: UserFunction, signature: Signature, options: TraceOptio
     },
     jaxArguments.flatMap((position) => signature.avals[position] ?? []),
   );
-  unreleased.set(of, [...(unreleased.get(of) ?? []), ...closed.consts.filter(isConcreteJaxArray)]);
+  outside.holdUntilTraced(closed);
   if (interruption === undefined) return found;
-  if (!(interruption instanceof Suspension)) unreleased.delete(of);
+  if (interruption instanceof Suspension) interrupted.set(of, outside);
   throw translated(interruption);
 }
 
@@ -194,12 +183,12 @@ function sourcesOf(sources: readonly Aval[], jaxSources: readonly number[], inpu
 function execute(of: UserFunction, signature: Signature, sources: readonly unknown[], context: TraceContext): Execution {
   const args = unflatten(signature.structure, sources.slice(0, signature.avals.length)) as never[];
   const result: unknown = within(context, () => guardValues(sources, () => of(...args)));
-  if (context.interruption !== undefined) throw context.interruption;
   if (isThenable(result)) {
     // It goes on after this program, in vain.
     Promise.resolve(result).catch(() => undefined);
-    throw awaitInside();
+    throw context.interrupt(awaitInside());
   }
+  if (context.interruption !== undefined) throw context.interruption;
   const { leaves, structure } = flatten(result, isCallInput);
   const arrays: JaxArray[] = [];
   const originOf = (input: CallInput): Origin => {

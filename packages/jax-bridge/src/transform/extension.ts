@@ -3,6 +3,7 @@ import { type Aval, aval, zerosOf } from "../arrays/aval.js";
 import type { RuntimeArray } from "../arrays/runtime-array.js";
 import { type JaxArray, jax } from "../jax.js";
 import { type Graph, type Node, type SownValues, Value } from "../program/ir.js";
+import { nothingOutside, type OutsideArrays } from "../program/outside.js";
 import { Stage, type StageFunction, type StageFunctions } from "../program/stage.js";
 import type { CallOperation } from "../tesseract/call-operation.js";
 import { checkEndpoint } from "../tesseract/request.js";
@@ -24,14 +25,21 @@ export class Extension {
     return { inputs, captured, nodes, outputs, sown, compile };
   }
 
-  stage(name: string, functions: StageFunctions, inputs: readonly Value[], hints: readonly string[] = []): readonly Value[] {
+  /** @param outside what the functions take from outside */
+  stage(
+    name: string,
+    functions: StageFunctions,
+    inputs: readonly Value[],
+    outside: OutsideArrays = nothingOutside,
+  ): readonly Value[] {
     const stage = new Stage(
       name,
       inputs.map((input) => input.aval),
       functions,
       this.compile,
+      outside,
     );
-    const outputs = stage.outputs.map((output, index) => new Value(output.aval, hints[index]));
+    const outputs = stage.outputs.map((output) => new Value(output.aval));
     this.nodes.push({ kind: "stage", stage, inputs, outputs });
     return outputs;
   }

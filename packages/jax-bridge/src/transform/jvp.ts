@@ -64,6 +64,7 @@ function pushNode(extension: Extension, node: Node, tangents: Map<Value, Value>)
         `jvp(${stage.name})`,
         mapFunctions(stage.functions, pushforward(node.inputs.length, wrt, varying)),
         [...node.inputs, ...own.filter((tangent) => tangent !== undefined)],
+        stage.outside,
       );
       define(
         results,

@@ -117,6 +117,7 @@ class Backward {
       `vjp(${stage.name})`,
       mapFunctions(stage.functions, pullback(inputs.length, wrt, given, lengths)),
       [...inputs, ...parts.flat()],
+      stage.outside,
     );
     wrt.forEach((position, index) => {
       const [input, result] = [inputs[position], results[index]];

@@ -95,6 +95,7 @@ function batchStage(extension: Extension, node: StageNode, batches: Map<Value, V
     `vmap(${stage.name})`,
     mapFunctions(stage.functions, batchedStage(values.map((value) => batches.has(value)))),
     values.map((value) => batches.get(value) ?? value),
+    stage.outside,
   );
   varying.forEach((position, index) => {
     const [output, result] = [node.outputs[position], results[index]];

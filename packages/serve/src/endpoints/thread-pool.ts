@@ -54,66 +54,86 @@ export class ThreadPool implements Endpoints {
 
   async close(): Promise<void> {
     this.closed = true;
-    for (const { reject } of this.waiting) reject(new TesseractError("CLOSED", "The server was closed"));
-    this.waiting.clear();
+    this.refuse(new TesseractError("CLOSED", "The server was closed"));
     await Promise.all([...this.threads].map((thread) => thread.end()));
   }
 
   private start(): Thread {
-    const thread = new Thread(
-      this.options,
-      () => this.serve(),
-      () => {
+    const thread = new Thread(this.options, {
+      onFree: () => this.serve(),
+      onEnd: (failure) => {
         this.threads.delete(thread);
-        if (!this.closed) this.serve();
+        if (this.closed) return;
+        if (failure === undefined) this.serve();
+        else if (this.threads.size === 0) this.refuse(failure);
       },
-    );
+    });
     this.threads.add(thread);
     return thread;
   }
 
+  /** Calls are given to threads that have begun: to begin takes longer than many calls, and isn't a call's own time. */
   private serve(): void {
     for (const waiting of this.waiting) {
-      let free = [...this.threads].find((thread) => thread.isFree);
-      if (free === undefined && this.threads.size < this.options.threads) free = this.start();
-      if (free === undefined || this.closed) return;
+      const free = [...this.threads].find((thread) => thread.isFree);
+      if (free === undefined) break;
       this.waiting.delete(waiting);
       free.run(waiting.call).then(waiting.resolve, waiting.reject);
     }
+    const beginning = [...this.threads].filter((thread) => thread.isBeginning).length;
+    for (let missing = this.waiting.size - beginning; missing > 0; missing--) {
+      if (this.threads.size >= this.options.threads) return;
+      this.start();
+    }
   }
+
+  private refuse(reason: unknown): void {
+    for (const { reject } of this.waiting) reject(reason);
+    this.waiting.clear();
+  }
+}
+
+interface ThreadEvents {
+  /** It has begun, or has answered a call. */
+  onFree(): void;
+  /** @param failure why it never began */
+  onEnd(failure: unknown): void;
 }
 
 class Thread {
   readonly ready: Promise<void>;
   private readonly worker: Worker;
+  private state: "beginning" | "ready" | "ended" = "beginning";
   private current: { resolve(answer: RunnerAnswer): void; reject(reason: unknown): void } | undefined;
-  private ended: Promise<unknown> | undefined;
-  private settleReady: ((error?: unknown) => void) | undefined;
+  private settleReady: ((failure?: unknown) => void) | undefined;
+  private failure: unknown;
 
   constructor(
     private readonly options: ThreadPoolOptions,
-    private readonly onFree: () => void,
-    private readonly onEnd: () => void,
+    private readonly events: ThreadEvents,
   ) {
     const { path, development } = options;
     const { url, options: forNode } = threadEntry();
     const workerData: ThreadData = { path, development };
     this.worker = new Worker(url, { workerData, ...forNode });
     this.ready = new Promise((resolve, reject) => {
-      this.settleReady = (error) => (error === undefined ? resolve() : reject(error));
+      this.settleReady = (failure) => (failure === undefined ? resolve() : reject(failure));
     });
-    // Who waits for it is told; a call that comes first is told as well.
+    // The pool is told as well.
     this.ready.catch(() => {});
     this.worker.on("message", (message: FromThread) => this.onMessage(message));
-    this.worker.on("error", (error) => this.fail(error));
-    this.worker.on("exit", () => {
-      this.fail(undefined);
-      this.onEnd();
+    this.worker.on("error", (error) => {
+      this.failure = error;
     });
+    this.worker.on("exit", () => this.onExit());
+  }
+
+  get isBeginning(): boolean {
+    return this.state === "beginning";
   }
 
   get isFree(): boolean {
-    return this.current === undefined && this.ended === undefined;
+    return this.state === "ready" && this.current === undefined;
   }
 
   run(call: EndpointCall): Promise<RunnerAnswer> {
@@ -135,13 +155,12 @@ class Thread {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       this.current = undefined;
-      this.onFree();
+      if (this.state === "ready") this.events.onFree();
     });
   }
 
-  end(): Promise<unknown> {
-    this.ended ??= this.worker.terminate();
-    return this.ended;
+  async end(): Promise<void> {
+    await this.worker.terminate();
   }
 
   private post(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
@@ -158,7 +177,9 @@ class Thread {
     const { current } = this;
     switch (message.kind) {
       case "ready":
+        this.state = "ready";
         this.settleReady?.();
+        this.events.onFree();
         break;
       case "failed":
         current?.reject(errorOf(message.error));
@@ -168,14 +189,20 @@ class Thread {
     }
   }
 
-  private fail(error: unknown): void {
-    this.ended ??= Promise.resolve();
-    this.settleReady?.(
-      error ?? new TesseractError("LOAD_FAILED", `A thread for ${this.options.path} ended before it had begun`),
-    );
+  private onExit(): void {
+    const { failure: cause, state } = this;
+    this.state = "ended";
     this.current?.reject(
-      new TesseractError("ENDPOINT_FAILED", "The thread that ran the endpoint has ended", { cause: error }),
+      new TesseractError("ENDPOINT_FAILED", "The thread that ran the endpoint has ended", { cause }),
     );
+    if (state === "ready") {
+      this.events.onEnd(undefined);
+      return;
+    }
+    const { path } = this.options;
+    const failure = new TesseractError("LOAD_FAILED", `A thread for ${path} ended before it had begun`, { cause });
+    this.settleReady?.(failure);
+    this.events.onEnd(failure);
   }
 }
 

@@ -24,7 +24,7 @@ export type ToWorker =
       /** Begins the ids of this process's exports. */
       readonly prefix: string;
     }
-  | { readonly kind: "connection" }
+  | { readonly kind: "connection"; readonly number: number }
   | { readonly kind: "question"; readonly number: number; readonly question: Question }
   | { readonly kind: "answers"; readonly number: number; readonly answers: readonly unknown[] }
   | { readonly kind: "notice"; readonly notice: Notice }
@@ -32,6 +32,8 @@ export type ToWorker =
 
 export type FromWorker =
   | { readonly kind: "ready" }
+  /** A connection has come, before anything is read from it. */
+  | { readonly kind: "taken"; readonly number: number }
   | {
       readonly kind: "failed";
       readonly code: string | undefined;

@@ -86,6 +86,9 @@ export class WorkerProcesses {
       this.options,
       (message) => this.onMessage(worker, message),
       (lifetime) => this.onExit(worker, lifetime),
+      (sockets) => {
+        for (const socket of sockets) this.hand(socket);
+      },
     );
     this.workers.add(worker);
     worker.ready.then(
@@ -118,6 +121,7 @@ export class WorkerProcesses {
   private replace(): void {
     if (this.closing) return;
     this.start().ready.catch((error) => {
+      if (this.closing) return;
       console.error(error);
       setTimeout(() => this.replace(), PATIENCE_MS).unref();
     });
@@ -188,12 +192,17 @@ class WorkerProcess {
   isReady = false;
   wasReady = false;
   private readonly exited: Promise<unknown>;
+  /** Connections on their way to it. */
+  private readonly handed = new Map<number, Socket>();
+  private handedCount = 0;
 
   constructor(
     prefix: string,
     { path, transports, settings, operators }: WorkerProcessesOptions,
     onMessage: (message: FromWorker) => void,
     onExit: (lifetime: number) => void,
+    /** It died before it took these connections. */
+    onUntaken: (sockets: readonly Socket[]) => void,
   ) {
     const { file, options } = processEntry();
     const began = performance.now();
@@ -206,6 +215,10 @@ class WorkerProcess {
           this.isReady = true;
           this.wasReady = true;
           resolve();
+        } else if (message.kind === "taken") {
+          // The other process has the connection; this is but a second handle.
+          this.handed.get(message.number)?.destroy();
+          this.handed.delete(message.number);
         } else if (message.kind === "failed") {
           reject(
             new TesseractError((message.code ?? "LOAD_FAILED") as ErrorCode, message.message, { hint: message.hint }),
@@ -213,6 +226,12 @@ class WorkerProcess {
         } else onMessage(message);
       });
       child.once("error", reject);
+      // All that it has said has been read by now.
+      child.once("disconnect", () => {
+        this.isReady = false;
+        onUntaken([...this.handed.values()]);
+        this.handed.clear();
+      });
       child.once("exit", (code, signal) => {
         this.isReady = false;
         reject(new TesseractError("LOAD_FAILED", `A worker process ended at its start, with ${signal ?? code}`));
@@ -229,9 +248,11 @@ class WorkerProcess {
   }
 
   take(socket: Socket): void {
-    this.child.send({ kind: "connection" } satisfies ToWorker, socket, (error) => {
-      if (error !== null) socket.destroy();
-    });
+    this.handedCount += 1;
+    const number = this.handedCount;
+    this.handed.set(number, socket);
+    // What goes wrong here is that it has died, which the channel's end tells as well.
+    this.child.send({ kind: "connection", number } satisfies ToWorker, socket, { keepOpen: true }, () => {});
   }
 
   async end(limit: number): Promise<void> {

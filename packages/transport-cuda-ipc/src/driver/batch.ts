@@ -48,7 +48,8 @@ export interface OperationOptions {
  * const pointer = (await device.submit(batch)).get(own);
  */
 export class Batch {
-  private readonly words: bigint[] = [];
+  /** With room for more operations; what isn't an operand is 0. */
+  private words = new BigUint64Array(8 * OPERATION_WORDS);
   private readonly views: Uint8Array[] = [];
   private readonly texts: (string | undefined)[] = [];
   private readonly names: OperationName[] = [];
@@ -269,7 +270,7 @@ export class Batch {
   take(): { readonly words: BigUint64Array; readonly views: readonly Uint8Array[] } {
     if (this.submitted) throw invalid("A batch was submitted twice", "Make a new one; its results are its own.");
     this.submitted = true;
-    return { words: BigUint64Array.from(this.words), views: this.views };
+    return { words: this.words.subarray(0, this.length * OPERATION_WORDS), views: this.views };
   }
 
   /** @internal What operation `index` is doing, in words; without one, what the batch does. */
@@ -282,8 +283,16 @@ export class Batch {
 
   private add(name: OperationName, operands: readonly bigint[], { doing }: OperationOptions): number {
     const index = this.names.push(name) - 1;
-    this.words.push(BigInt(operationCodes[name]), ...operands);
-    for (let i = operands.length + 1; i < OPERATION_WORDS; i++) this.words.push(0n);
+    const start = index * OPERATION_WORDS;
+    if (start === this.words.length) {
+      const larger = new BigUint64Array(2 * start);
+      larger.set(this.words);
+      this.words = larger;
+    }
+    this.words[start] = operationCodes[name];
+    operands.forEach((operand, i) => {
+      this.words[start + 1 + i] = operand;
+    });
     this.texts.push(doing);
     return index;
   }

@@ -19,7 +19,7 @@ export default async function bundleTests(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   await build({
     absWorkingDir: root,
-    entryPoints: ["test/support/child.ts", "test/driver/*.test.ts", "test/*.test.ts"],
+    entryPoints: ["test/support/child.ts", "test/driver/*.test.ts", "test/device-array.test.ts"],
     outbase: "test",
     outdir: folder,
     bundle: true,

@@ -13,7 +13,10 @@ const schema = z.object({
   names: z.array(z.string()).min(1).default(["a"]),
   ratio: z.number().positive().max(5).multipleOf(0.5).default(1),
   level: z.literal([1, 2, "top"]).default(1),
-  either: z.union([z.array(z.int()), z.record(z.string(), z.number())]).nullable().default(null),
+  either: z
+    .union([z.array(z.int()), z.record(z.string(), z.number())])
+    .nullable()
+    .default(null),
   number: z.union([z.int(), z.number(), z.string()]).default(0),
   raw: array("any dtype", "any rank").prefault(0),
   single: array("float32", [1, null]).nullable().default(null),

@@ -12,7 +12,10 @@ const tree = z.object({
   branch,
   stack: z.array(anything()).default([]),
   leaves: z.array(leaf).default([]),
-  pair: z.tuple([array("float64", []), array("int32", [null])]).nullable().default(null),
+  pair: z
+    .tuple([array("float64", []), array("int32", [null])])
+    .nullable()
+    .default(null),
   params: z.record(z.string(), anything()).default({}),
   models: z.record(z.string(), leaf).default({}),
   grid: z.record(z.string(), z.array(z.array(anything()))).default({}),

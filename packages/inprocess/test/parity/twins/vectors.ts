@@ -9,7 +9,9 @@ const scalar = () => differentiable(array("float64", []));
 
 const inputs = z.object({
   x: vector(),
-  affine: z.object({ matrix: differentiable(array("float64", [null, null])), shift: vector() }).meta({ title: "Affine" }),
+  affine: z
+    .object({ matrix: differentiable(array("float64", [null, null])), shift: vector() })
+    .meta({ title: "Affine" }),
   gain: scalar().prefault(1),
   terms: z.array(vector()).default([]),
   weights: z.record(z.string(), vector32()).default({}),
@@ -64,7 +66,8 @@ function derivative(of: Inputs, output: string, wrt: string): HostArray<"float64
   if (output === "y") {
     if (wrt === "x") data.set(affine.matrix.data.map((value) => gain * value));
     else if (wrt === "affine.matrix") {
-      for (let i = 0; i < m; i++) for (let k = 0; k < n; k++) data[i * m * n + i * n + k] = gain * (x.data[k] as number);
+      for (let i = 0; i < m; i++)
+        for (let k = 0; k < n; k++) data[i * m * n + i * n + k] = gain * (x.data[k] as number);
     } else if (wrt === "affine.shift") for (let i = 0; i < m; i++) data[i * m + i] = gain;
     else if (wrt === "gain") data.set(affineOf(of));
   } else if (output === "stats.norm2") {
@@ -117,7 +120,10 @@ export default defineTesseract({
   },
   jacobian: ({ inputs: at, jacInputs, jacOutputs }) =>
     Object.fromEntries(
-      jacOutputs.map((output) => [output, Object.fromEntries(jacInputs.map((wrt) => [wrt, derivative(at, output, wrt)]))]),
+      jacOutputs.map((output) => [
+        output,
+        Object.fromEntries(jacInputs.map((wrt) => [wrt, derivative(at, output, wrt)])),
+      ]),
     ),
   jacobianVectorProduct: ({ inputs: at, jvpInputs, jvpOutputs, tangents }) =>
     Object.fromEntries(
@@ -127,7 +133,10 @@ export default defineTesseract({
           const tangent = tangents[wrt]?.data as ArrayLike<number>;
           const rows = block.data.length / tangent.length;
           return Float64Array.from({ length: rows }, (_, row) =>
-            times(block.data.subarray(row * tangent.length, (row + 1) * tangent.length), tangent).reduce((a, b) => a + b, 0),
+            times(block.data.subarray(row * tangent.length, (row + 1) * tangent.length), tangent).reduce(
+              (a, b) => a + b,
+              0,
+            ),
           );
         });
         const sum = terms.reduce((a, b) => a.map((value, index) => value + (b[index] as number)));

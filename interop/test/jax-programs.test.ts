@@ -1,0 +1,131 @@
+// Programs that call Tesseracts, against JAX with tesseract-jax on the same served Tesseracts: their values, and how often they
+// ask.
+
+import { numpy as np } from "@jax-js/jax";
+import type { HostArray, Tesseract } from "@tesseract-ts/core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../src/connect.js";
+import { type RecordingProxy, startRecordingProxy } from "../src/recording-proxy.js";
+import { describeWithRuntime, START_TIMEOUT, sharedRuntimes } from "../src/with-runtime.js";
+import { goldenPrograms, goldenVersions, type Nested } from "./jax/golden.js";
+import { type Arrays, programArrays, programFunctions, type Tesseracts, transformations } from "./jax/programs.js";
+
+const { elementwise, elementwise32, vectors } = sharedRuntimes({
+  elementwise: { fixture: "elementwise" },
+  elementwise32: { fixture: "elementwise32" },
+  vectors: { fixture: "vectors" },
+});
+
+const names = Object.keys(goldenPrograms);
+
+test("the golden programs are those of tesseract-jax 0.5, and more than 60", () => {
+  expect(goldenVersions["tesseract-jax"]).toMatch(/^0\.5\./);
+  expect(names.length).toBeGreaterThan(60);
+  expect(names.filter((name) => goldenPrograms[name]?.error !== undefined)).toEqual([]);
+});
+
+describeWithRuntime("1.15", "a program gives what JAX gives, and asks no more than it does", () => {
+  const proxies: RecordingProxy[] = [];
+  const arrays = new Map<"float32" | "float64", Arrays>();
+
+  beforeAll(async () => {
+    for (const runtime of [elementwise(), elementwise32(), vectors()]) proxies.push(await startRecordingProxy(runtime.url));
+    for (const dtype of ["float32", "float64"] as const) arrays.set(dtype, await programArrays(dtype));
+    return async () => {
+      await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+    };
+  }, START_TIMEOUT);
+
+  /** Clients that know nothing yet. */
+  async function freshTesseracts(): Promise<Tesseracts & AsyncDisposable> {
+    const clients: Tesseract[] = await Promise.all(
+      proxies.map(({ url }) => connect({ url, inputPath: "", outputPath: "" }, { outputFormat: "json+base64" })),
+    );
+    const [first, second, third] = clients as [Tesseract, Tesseract, Tesseract];
+    return {
+      elementwise: first,
+      elementwise32: second,
+      vectors: third,
+      [Symbol.asyncDispose]: async () => {
+        await Promise.all(clients.map((client) => client.close()));
+      },
+    };
+  }
+
+  const requests = (): string[] =>
+    proxies.flatMap(({ exchanges }) =>
+      exchanges.filter(({ method }) => method === "POST").map(({ path }) => path.split("?")[0]?.slice(1) ?? ""),
+    );
+
+  for (const name of names) {
+    test(name, { timeout: 20_000 }, async () => {
+      const [transformation = "", functionName = ""] = name.split(": ");
+      const golden = goldenPrograms[name];
+      await using tesseracts = await freshTesseracts();
+      const f = programFunctions(tesseracts)[functionName];
+      const transform = transformations[transformation];
+      const dtype = functionName === "float32" ? "float32" : "float64";
+      const given = arrays.get(dtype);
+      if (golden === undefined || f === undefined || transform === undefined || given === undefined) {
+        throw new Error(`There is no program "${name}" in TypeScript`);
+      }
+      const program = transform(f);
+
+      const before = requests().length;
+      const value = await plain(await program(given));
+      const first = requests().slice(before);
+      expectClose(value, golden.value ?? null, dtype === "float32" ? 1e-6 : 1e-12, name);
+      expect(first.length).toBeLessThanOrEqual(golden.requests.length);
+      for (const endpoint of new Set(first)) {
+        const count = (list: readonly string[]): number => list.filter((each) => each === endpoint).length;
+        expect(count(first), endpoint).toBeLessThanOrEqual(
+          endpoint === "jacobian_vector_product" ? golden.requests.length : count(golden.requests),
+        );
+      }
+
+      const again = requests().length;
+      expectClose(await plain(await program(given)), value, 0, `${name}, again`);
+      const second = requests().slice(again);
+      expect(second).not.toContain("abstract_eval");
+      if (first.includes("abstract_eval")) expect(second.length).toBeLessThan(first.length);
+      for (const array of Object.values(given) as np.Array[]) expect(array.refCount).toBe(1);
+    });
+  }
+
+  describe("the arrays of the programs", () => {
+    test("are left as they were", () => {
+      for (const given of arrays.values()) {
+        for (const array of Object.values(given) as np.Array[]) expect(array.refCount).toBe(1);
+      }
+    });
+  });
+});
+
+/** Nested lists of the arrays of a tree, which are consumed. */
+async function plain(tree: unknown): Promise<Nested> {
+  if (tree instanceof np.Array) return (await tree.jsAsync()) as Nested;
+  if (Array.isArray(tree)) return Promise.all(tree.map(plain));
+  if (typeof tree === "object" && tree !== null && !("data" in tree)) {
+    const entries = await Promise.all(Object.entries(tree).map(async ([key, each]) => [key, await plain(each)] as const));
+    return Object.fromEntries(entries);
+  }
+  return (typeof tree === "number" ? tree : Array.from((tree as HostArray).data as Float64Array)) as Nested;
+}
+
+function expectClose(actual: Nested, expected: Nested, tolerance: number, path: string): void {
+  if (typeof expected === "number") {
+    const difference = Math.abs(Number(actual) - expected);
+    expect(difference, `${path}: ${JSON.stringify(actual)} is not ${expected}`).toBeLessThanOrEqual(
+      tolerance * Math.max(1, Math.abs(expected)),
+    );
+    return;
+  }
+  if (expected === null || actual === null || typeof actual === "number") {
+    expect(actual, path).toEqual(expected);
+    return;
+  }
+  expect(Object.keys(actual).sort(), path).toEqual(Object.keys(expected).sort());
+  for (const [key, each] of Object.entries(expected)) {
+    expectClose((actual as Readonly<Record<string, Nested>>)[key] ?? null, each, tolerance, `${path}.${key}`);
+  }
+}
