@@ -1,13 +1,15 @@
 // `npm test`: everything that is checked, here and in CI. The last line counts it all.
 
+import { buildAddons } from "./setup/builds.mjs";
 import { interrupted, main, SetupError } from "./setup/child.mjs";
 import { bold, say, yellow } from "./setup/progress.mjs";
 import { PythonMissing } from "./setup/python.mjs";
 import { ALL_RUNTIMES, setup } from "./setup.mjs";
 import { lint, typecheck } from "./test/checks.mjs";
 import { CHROMIUM_MISSING, findChromium } from "./test/chromium.mjs";
+import { testCudaIpc } from "./test/cuda-ipc.mjs";
 import { installNode, otherNodes } from "./test/nodes.mjs";
-import { testSimulator } from "./test/simulator.mjs";
+import { buildSimulator, testSimulator } from "./test/simulator.mjs";
 import { Tally } from "./test/tally.mjs";
 import { runVitest } from "./test/vitest.mjs";
 
@@ -21,7 +23,18 @@ Makes what it needs first. Outside CI, tests that need a Python, a Chromium or a
 they fail.`;
 
 /** What these find out is about the harness, the runtime or the machine's memory: once is enough. */
-const NODE_DOES_NOT_MATTER = ["client-large", "fixtures", "golden", "runtime"];
+const NODE_DOES_NOT_MATTER = [
+  "client-large",
+  "cuda-ipc",
+  "cuda-ipc-failures",
+  "fixtures",
+  "golden",
+  "inprocess-parity",
+  "jax-peer",
+  "runtime",
+  "serve-parity",
+  "serve-python",
+];
 
 const inCi = Boolean(process.env.CI);
 const args = process.argv.slice(2);
@@ -47,7 +60,8 @@ await main(async () => {
 
 async function test(tally) {
   await setupForTests();
-  if (forVitest.length === 1 && forVitest[0] === "simulator") return testSimulator(tally);
+  const onSimulator = await buildSimulator(tally);
+  if (forVitest.length === 1 && forVitest[0] === "simulator") return onSimulator ? testSimulator(tally) : undefined;
   const chromium = findChromium();
   if (chromium === undefined) {
     if (inCi) tally.fail(CHROMIUM_MISSING);
@@ -63,9 +77,12 @@ async function test(tally) {
   say(bold(`\nTests on ${running}`));
   await runVitest(tally, { node: process.execPath, name: running, args: forVitest, env });
   if (forVitest.length > 0) return;
-  await testSimulator(tally);
+  if (onSimulator) {
+    await testCudaIpc(tally, { node: process.execPath, name: running });
+    await testSimulator(tally);
+  }
   if (quick) return;
-  for (const version of otherNodes()) await testOn(version, tally, env);
+  for (const version of otherNodes()) await testOn(version, tally, { env, onSimulator });
 }
 
 /** Outside CI, what needs no Python can be tested without one. */
@@ -77,9 +94,10 @@ async function setupForTests() {
     say(`  ${yellow("!")} ${error.message} The tests that need it are skipped.`);
     await setup({ runtimes: [] });
   }
+  await buildAddons();
 }
 
-async function testOn(version, tally, env) {
+async function testOn(version, tally, { env, onSimulator }) {
   const name = `Node ${version}`;
   let node;
   try {
@@ -95,4 +113,6 @@ async function testOn(version, tally, env) {
   say(bold(`\nTests on ${name}`));
   const excluded = NODE_DOES_NOT_MATTER.flatMap((file) => ["--exclude", `interop/test/${file}.test.ts`]);
   await runVitest(tally, { node, name, args: ["--project", "unit", "--project", "interop", ...excluded], env });
+  // The addon is the same on every Node; what differs is how Node calls it.
+  if (onSimulator) await testCudaIpc(tally, { node, name, only: ["test/driver", "test/device-array"] });
 }

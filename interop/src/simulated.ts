@@ -1,7 +1,8 @@
 /** The reference runtime and clients of this project on a simulated machine with GPUs. */
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type SimulatedCuda, type SimulatedCudaOptions, simulatedCuda } from "@tesseract-ts/cuda-simulator";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Process } from "../../packages/transport-cuda-ipc/test/transport/peers.js";
 import type { CudaClient } from "./cuda-client.js";
 import { type Runtime, type RuntimeOptions, startRuntime } from "./runtime.js";
@@ -11,6 +12,28 @@ type ProcessSettings = Parameters<SimulatedCuda["envWith"]>[0];
 /** Tesseracts whose endpoints take and make device arrays; they were written for the simulator's own tests. */
 const fixtureOf = (name: "rotate" | "echo"): string =>
   fileURLToPath(new URL(`../../packages/cuda-simulator/test/interop/python/${name}/tesseract_api.py`, import.meta.url));
+
+/** A `describe` for what needs the simulator and the addon. Without them one test tells why; in CI it fails. */
+export function describeOnSimulator(name: string, tests: () => void): void {
+  describe(name, async () => {
+    const missing = await whatIsMissing();
+    if (missing === undefined) return tests();
+    test("needs something that isn't built", (context) => {
+      if (process.env.CI) throw new Error(missing);
+      context.skip(missing);
+    });
+  });
+}
+
+async function whatIsMissing(): Promise<string | undefined> {
+  try {
+    await (await simulatedCuda()).dispose();
+  } catch (error) {
+    return `${String(error)}: \`npm run test:simulator\` builds it`;
+  }
+  const addon = new URL("../../packages/transport-cuda-ipc/build/Release/cuda_ipc.node", import.meta.url);
+  return existsSync(addon) ? undefined : "The addon isn't built: `npm run build:native -w packages/transport-cuda-ipc`";
+}
 
 export interface Simulated {
   readonly cuda: SimulatedCuda;

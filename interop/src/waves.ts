@@ -1,6 +1,6 @@
 // A Tesseract in TypeScript for JAX: arrays of any rank, batches of them, and derivatives in closed form.
 //
-//     y = a² b + sin(a b), element by element; a and b have one rank, and sizes of 1 are repeated
+//     y = a² b + sin(a b), element by element; axes of size 1 are repeated, as NumPy does
 
 import { elementCount, type HostArray, makeHostArray } from "@tesseract-ts/core";
 import { array, defineTesseract, differentiable } from "@tesseract-ts/inprocess";
@@ -12,9 +12,12 @@ type Array64 = HostArray<"float64">;
 
 const of = (shape: readonly number[], data: Float64Array): Array64 => makeHostArray("float64", shape, data) as Array64;
 
-function broadcastShape(...arrays: readonly Array64[]): number[] {
-  const rank = Math.max(...arrays.map(({ shape }) => shape.length));
-  return Array.from({ length: rank }, (_, axis) => Math.max(...arrays.map(({ shape }) => shape[axis] ?? 1)));
+/** As NumPy does it: axes are counted from the last. */
+function broadcastShape(...shapes: readonly (readonly number[])[]): number[] {
+  const rank = Math.max(...shapes.map(({ length }) => length));
+  return Array.from({ length: rank }, (_, axis) =>
+    Math.max(...shapes.map((shape) => shape[axis - rank + shape.length] ?? 1)),
+  );
 }
 
 /** For each element of `shape`, which element of an array that is repeated to it. */
@@ -25,7 +28,7 @@ function indices({ shape: own }: Array64, shape: readonly number[]): Int32Array 
     let stride = 1;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
       const size = shape[axis] as number;
-      const ownSize = own[axis] ?? 1;
+      const ownSize = own[axis - shape.length + own.length] ?? 1;
       if (ownSize > 1) index += (rest % size) * stride;
       stride *= ownSize;
       rest = Math.floor(rest / size);
@@ -43,7 +46,7 @@ interface Inputs {
 
 /** Maps the elements of `a`, `b` and one more array, repeated to one shape. */
 function map({ a, b }: Inputs, more: Array64, each: (a: number, b: number, more: number) => number): Array64 {
-  const shape = broadcastShape(a, b, more);
+  const shape = broadcastShape(a.shape, b.shape, more.shape);
   const [atA, atB, atMore] = [indices(a, shape), indices(b, shape), indices(more, shape)];
   const data = Float64Array.from(atA, (at, flat) =>
     each(a.data[at] as number, b.data[atB[flat] as number] as number, more.data[atMore[flat] as number] as number),
@@ -76,12 +79,9 @@ export default defineTesseract({
   inputs: z.object({ a: anyRank(), b: anyRank() }),
   outputs: z.object({ y: anyRank() }),
   apply: (inputs) => ({ y: map(inputs, one(inputs), (a, b) => a * a * b + Math.sin(a * b)) }),
-  abstractEval: ({ a, b }) => {
-    const shape = a.shape.map((size, axis) => Math.max(size, b.shape[axis] ?? 1));
-    return { y: { shape, dtype: "float64" } };
-  },
+  abstractEval: ({ a, b }) => ({ y: { shape: broadcastShape(a.shape, b.shape), dtype: "float64" } }),
   jacobian({ inputs, jacInputs }) {
-    const shape = broadcastShape(inputs.a, inputs.b);
+    const shape = broadcastShape(inputs.a.shape, inputs.b.shape);
     const count = elementCount(shape);
     const byInput = Object.fromEntries(
       jacInputs.map((path) => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TesseractError } from "@tesseract-ts/core";
 import type { DeviceArray } from "@tesseract-ts/transport-cuda-ipc";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CudaClient } from "../src/cuda-client.js";
-import { onSimulatedMachine } from "../src/simulated.js";
+import { describeOnSimulator, onSimulatedMachine } from "../src/simulated.js";
 
 const gpu = { gpuTransport: "cuda_ipc" };
 
@@ -42,7 +42,7 @@ const abortedCalls = (
     return { outcomes, value: await download(y) };
   });
 
-describe("calls that are given up", () => {
+describeOnSimulator("calls that are given up", () => {
   const times = Array.from({ length: 24 }, (_, index) => 2 + ((index * 7919) % 40));
   test.each([
     ["before the server's copies", { call: "cuIpcOpenMemHandle", nth: "every", stall: "20ms" }],
@@ -60,7 +60,7 @@ describe("calls that are given up", () => {
   );
 });
 
-describe("the death of the other side", () => {
+describeOnSimulator("the death of the other side", () => {
   test("of the server in the middle of a call is a typed error, and the client's memory is its own again", () =>
     onSimulatedMachine({}, async ({ serve, client: start }) => {
       const faults = [{ call: "cuMemcpyDtoD", nth: 1, die: true }] as const;

@@ -16,19 +16,26 @@ const SEEDS = "100";
 
 const inCi = Boolean(process.env.CI);
 
+/**
+ * Builds the libraries, which the tests of GPU arrays need as well.
+ *
+ * @param {import("./tally.mjs").Tally} tally
+ * @returns {Promise<boolean>} whether they are there
+ */
+export async function buildSimulator(tally) {
+  const missing = whatIsMissing();
+  if (missing === undefined) return check(tally, "build the CUDA simulator", buildLibraries);
+  if (inCi) tally.fail(missing);
+  else {
+    say(`  ${yellow("!")} ${missing}. Its tests, and those of GPU arrays, are skipped.`);
+    tally.skip("all tests of the CUDA simulator and of GPU arrays", missing);
+  }
+  return false;
+}
+
 /** @param {import("./tally.mjs").Tally} tally */
 export async function testSimulator(tally) {
   say(bold("\nThe CUDA simulator"));
-  const missing = whatIsMissing();
-  if (missing !== undefined) {
-    if (inCi) tally.fail(missing);
-    else {
-      say(`  ${yellow("!")} ${missing}. Its tests are skipped.`);
-      tally.skip("all tests of the CUDA simulator", missing);
-    }
-    return;
-  }
-  if (!(await check(tally, "build the simulator", buildLibraries))) return;
   await testNatively(tally);
   const name = `CUDA simulator, Node ${process.versions.node}`;
   await runVitest(tally, { node: process.execPath, name, args: ["--config", join(folder, "vitest.config.ts")] });

@@ -6,6 +6,7 @@ import { type EncodedMessage, type ErrorCode, type ReceivedArray, TesseractError
 import { type SimulatedCuda, type SimulatedCudaOptions, simulatedCuda } from "@tesseract-ts/cuda-simulator";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { DeviceArray } from "../../src/index.js";
+import { sanitizerVariables } from "../support/sanitizers.js";
 import type { Answer, Request } from "./functions.js";
 import type { PeerContext } from "./peer.js";
 
@@ -74,7 +75,7 @@ export class Process<C> {
 const startProgram = (program: URL, env: Readonly<Record<string, string | undefined>>): ChildProcess =>
   fork(fileURLToPath(program), {
     execArgv: ["--import", "tsx", "--conditions=source", "--expose-gc"],
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...env, ...sanitizerVariables() },
     serialization: "advanced",
   });
 
