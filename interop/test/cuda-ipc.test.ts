@@ -1,8 +1,12 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { TesseractError } from "@tesseract-ts/core";
 import type { DeviceArray } from "@tesseract-ts/transport-cuda-ipc";
+import { transform } from "esbuild";
 import { expect, test } from "vitest";
 import type { CudaClient } from "../src/cuda-client.js";
 import { serveLocally } from "../src/local-server.js";
+import { repositoryRoot } from "../src/python.js";
 import { forward } from "../src/recording-proxy.js";
 import { describeOnSimulator, onSimulatedMachine, shared } from "../src/simulated.js";
 
@@ -166,6 +170,20 @@ describeOnSimulator("the reference runtime over simulated cuda_ipc", () => {
     expect(values).toEqual(Array.from({ length: 16 }, (_, index) => [100, 200, index]));
   });
 
+  test("is called by the README's first program", async () => {
+    const { cuda, rotate } = machine();
+    const readme = await readFile(join(repositoryRoot, "packages/transport-cuda-ipc/README.md"), "utf8");
+    const [, program = ""] = /```ts\n(.*?)```/s.exec(readme) ?? [];
+    const { code } = await transform(program.replaceAll("http://localhost:8000", rotate.url), {
+      loader: "ts",
+      format: "esm",
+      target: "node20",
+    });
+    const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "--eval", code];
+    const { stdout, stderr } = await cuda.run(process.execPath, args, { cwd: join(repositoryRoot, "interop") });
+    expect([stdout, stderr]).toEqual(["Float64Array(3) [ 2, 3, 1 ]\n", ""]);
+  });
+
   test("is called again and again without anything piling up, and without holding up the event loop", async () => {
     const { cuda, client, rotate } = machine();
     const calls = Number(process.env.TESSERACT_CALLS ?? 1_000);
@@ -257,7 +275,9 @@ describeOnSimulator("the check against the reference", () => {
         ({ connected }, url) => connected(url, {}, async (tess) => (await tess.explainGpuTransport()).checks),
         server.url,
       );
-      expect(checks).toMatchObject([{ outcome: "failed", reason: expect.stringContaining("cudaIpcGetMemHandle failed") }]);
+      expect(checks).toMatchObject([
+        { outcome: "failed", reason: expect.stringContaining("cudaIpcGetMemHandle failed") },
+      ]);
     }));
 
   test("raises an HTTP error of the server, and asks again", () =>

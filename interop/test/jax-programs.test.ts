@@ -28,7 +28,8 @@ describeWithRuntime("1.15", "a program gives what JAX gives, and asks no more th
   const proxies: RecordingProxy[] = [];
 
   beforeAll(async () => {
-    for (const runtime of [elementwise(), elementwise32(), vectors()]) proxies.push(await startRecordingProxy(runtime.url));
+    for (const runtime of [elementwise(), elementwise32(), vectors()])
+      proxies.push(await startRecordingProxy(runtime.url));
     return async () => {
       await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
     };
@@ -96,7 +97,9 @@ async function plain(tree: unknown): Promise<Nested> {
   if (tree instanceof np.Array) return (await tree.jsAsync()) as Nested;
   if (Array.isArray(tree)) return Promise.all(tree.map(plain));
   if (typeof tree === "object" && tree !== null && !("data" in tree)) {
-    const entries = await Promise.all(Object.entries(tree).map(async ([key, each]) => [key, await plain(each)] as const));
+    const entries = await Promise.all(
+      Object.entries(tree).map(async ([key, each]) => [key, await plain(each)] as const),
+    );
     return Object.fromEntries(entries);
   }
   return (typeof tree === "number" ? tree : Array.from((tree as HostArray).data as Float64Array)) as Nested;

@@ -138,7 +138,9 @@ export interface Arrays {
 export async function programArrays(dtype: "float32" | "float64"): Promise<Arrays> {
   const lists = Object.values({ ...vector, ...batch });
   const made = await Promise.all(lists.map((values) => jaxArray(hostArray(values, { dtype }))));
-  return Object.fromEntries(Object.keys({ ...vector, ...batch }).map((name, index) => [name, made[index]])) as unknown as Arrays;
+  return Object.fromEntries(
+    Object.keys({ ...vector, ...batch }).map((name, index) => [name, made[index]]),
+  ) as unknown as Arrays;
 }
 
 type Any = unknown;
@@ -152,50 +154,65 @@ export type Program = (arrays: Arrays) => Promise<Any>;
 /** Each makes a program of a function; what is compiled is compiled once. */
 export const transformations: Readonly<Record<string, (f: OneArray) => Program>> = {
   // Outside any transformation a function is no program, so it is one by way of a vjp that isn't used.
-  value: (f) => async ({ x, w }) => {
-    const [value, pull] = await vjp(f, [x.ref, w.ref]);
-    pull.dispose();
-    return value;
-  },
+  value:
+    (f) =>
+    async ({ x, w }) => {
+      const [value, pull] = await vjp(f, [x.ref, w.ref]);
+      pull.dispose();
+      return value;
+    },
   jit: (f) => twoArguments(jit(f)),
   grad: (f) => twoArguments(grad(scalar(f))),
   "jit grad": (f) => twoArguments(jit(grad(scalar(f)))),
   "grad jit": (f) => twoArguments(grad(jit(scalar(f)))),
   "grad by w": (f) => twoArguments(grad(scalar(f), { argnums: 1 })),
   "value and grad by both": (f) => twoArguments(jit(valueAndGrad(scalar(f), { argnums: [0, 1] }))),
-  jvp: (f) => async ({ x, w, dx, dw }) => jvp(f, [x.ref, w.ref], [dx.ref, dw.ref]),
+  jvp:
+    (f) =>
+    async ({ x, w, dx, dw }) =>
+      jvp(f, [x.ref, w.ref], [dx.ref, dw.ref]),
   "jvp by x": (f) => {
     const program = jit((x: np.Array, w: np.Array, dx: np.Array) => jvp((x: np.Array) => f(x, w), [x], [dx]));
     return async ({ x, w, dx }) => program(x.ref, w.ref, dx.ref);
   },
-  vjp: (f) => async ({ x, w }) => {
-    const [value, pull] = await vjp(f, [x.ref, w.ref]);
-    const halves = tree.map(
-      (leaf: np.Array) => np.full(leaf.shape, 0.5, { dtype: leaf.dtype }),
-      value,
-    );
-    tree.dispose(value);
-    const cotangents = await pull(halves);
-    pull.dispose();
-    return cotangents;
-  },
-  linearize: (f) => async ({ x, w, dx, dw }) => {
-    const [value, push] = await linearize(f, [x.ref, w.ref]);
-    tree.dispose(value);
-    const pushed = [await push(dx.ref, dw.ref), await push(dw.ref, dx.ref)];
-    push.dispose();
-    return pushed;
-  },
+  vjp:
+    (f) =>
+    async ({ x, w }) => {
+      const [value, pull] = await vjp(f, [x.ref, w.ref]);
+      const halves = tree.map((leaf: np.Array) => np.full(leaf.shape, 0.5, { dtype: leaf.dtype }), value);
+      tree.dispose(value);
+      const cotangents = await pull(halves);
+      pull.dispose();
+      return cotangents;
+    },
+  linearize:
+    (f) =>
+    async ({ x, w, dx, dw }) => {
+      const [value, push] = await linearize(f, [x.ref, w.ref]);
+      tree.dispose(value);
+      const pushed = [await push(dx.ref, dw.ref), await push(dw.ref, dx.ref)];
+      push.dispose();
+      return pushed;
+    },
   jacrev: (f) => twoArguments(jacrev(f)),
   jacfwd: (f) => twoArguments(jacfwd(f)),
   "jit jacrev by both": (f) => twoArguments(jit(jacrev(f, { argnums: [0, 1] }))),
-  vmap: (f) => async ({ xs, ws }) => vmap(f)(xs.ref, ws.ref),
-  "vmap over x": (f) => async ({ xs, w }) => vmap(f, [0, null])(xs.ref, w.ref),
+  vmap:
+    (f) =>
+    async ({ xs, ws }) =>
+      vmap(f)(xs.ref, ws.ref),
+  "vmap over x":
+    (f) =>
+    async ({ xs, w }) =>
+      vmap(f, [0, null])(xs.ref, w.ref),
   "jit vmap": (f) => {
     const program = jit(vmap(f));
     return async ({ xs, ws }) => program(xs.ref, ws.ref);
   },
-  "vmap grad": (f) => async ({ xs, ws }) => vmap(grad(scalar(f)))(xs.ref, ws.ref),
+  "vmap grad":
+    (f) =>
+    async ({ xs, ws }) =>
+      vmap(grad(scalar(f)))(xs.ref, ws.ref),
   "jit vmap grad": (f) => {
     const program = jit(vmap(grad(scalar(f)), [0, null]));
     return async ({ xs, w }) => program(xs.ref, w.ref);
@@ -204,15 +221,19 @@ export const transformations: Readonly<Record<string, (f: OneArray) => Program>>
     const loss = (xs: np.Array, w: np.Array): np.Array => np.sum(vmap(scalar(f), [0, null])(xs, w));
     return async ({ xs, w }) => grad(loss, { argnums: 1 })(xs.ref, w.ref);
   },
-  "vmap jvp": (f) => async ({ xs, ws, w }) => {
-    const change = (x: np.Array, dx: np.Array): np.Array => jvp((x: np.Array) => f(x, w.ref), [x], [dx])[1];
-    return vmap(change)(xs.ref, ws.ref);
-  },
-  "jvp vmap": (f) => async ({ xs, ws }) => {
-    const [value, change] = await jvp(vmap(f), [xs.ref, ws.ref], [ws.ref, xs.ref]);
-    tree.dispose(value);
-    return change;
-  },
+  "vmap jvp":
+    (f) =>
+    async ({ xs, ws, w }) => {
+      const change = (x: np.Array, dx: np.Array): np.Array => jvp((x: np.Array) => f(x, w.ref), [x], [dx])[1];
+      return vmap(change)(xs.ref, ws.ref);
+    },
+  "jvp vmap":
+    (f) =>
+    async ({ xs, ws }) => {
+      const [value, change] = await jvp(vmap(f), [xs.ref, ws.ref], [ws.ref, xs.ref]);
+      tree.dispose(value);
+      return change;
+    },
 };
 
 function twoArguments(program: (x: np.Array, w: np.Array) => Any): Program {

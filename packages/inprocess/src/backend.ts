@@ -15,6 +15,7 @@ import {
 } from "@tesseract-ts/core";
 import type { TesseractDefinition } from "./define.js";
 import type { EndpointContext } from "./definition.js";
+import { type Ending, LazyAbortController } from "./ending.js";
 import type { RequestIssue, Runner } from "./runner/contract.js";
 import { checkRunId, type Runs } from "./runs.js";
 
@@ -84,19 +85,36 @@ export class InProcessBackend implements Backend {
   call(call: BackendCall): Promise<unknown> {
     const what = `"${call.route}" of "${this.definition.name}"`;
     const { signal, timeout = this.options.timeout } = call;
-    return withDeadline({ signal, timeout }, this.closing, what, (ended) => this.run(call, what, ended));
+    if (signal === undefined && timeout === undefined) return this.runUntilClosed(call, what);
+    return withDeadline({ signal, timeout }, this.closing, what, (ended) =>
+      this.run(call, what, { signal: ended, throwIfAborted: () => ended.throwIfAborted() }),
+    );
   }
 
-  private async run(call: BackendCall, what: string, signal: AbortSignal): Promise<unknown> {
+  /** What `withDeadline` does, without its cost, for the usual call: only closing the Tesseract ends it early. */
+  private async runUntilClosed(call: BackendCall, what: string): Promise<unknown> {
+    let ending: LazyAbortController | undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        ending = new LazyAbortController(reject);
+        this.closing.add(ending);
+        this.run(call, what, ending).then(resolve, reject);
+      });
+    } finally {
+      if (ending !== undefined) this.closing.delete(ending);
+    }
+  }
+
+  private async run(call: BackendCall, what: string, ending: Ending): Promise<unknown> {
     if (call.route === "health") return { status: "ok" };
     this.checkEncoding(call.encoding);
     const payload =
       call.route === "abstract_eval" ? this.abstract(call.payload) : await this.arraysOf(call.payload, call.encoding);
-    signal.throwIfAborted();
+    ending.throwIfAborted();
     const answer = await this.runner.run({
       route: call.route,
       payload,
-      context: this.contextOf(call, signal),
+      context: this.contextOf(call, ending),
       ownsInputs: false,
     });
     if (answer.kind === "answered") return answer.outputs;
@@ -126,9 +144,9 @@ export class InProcessBackend implements Backend {
     return tree;
   }
 
-  private contextOf({ runId }: BackendCall, signal: AbortSignal): EndpointContext {
+  private contextOf({ runId }: BackendCall, ending: Ending): EndpointContext {
     if (runId !== undefined) checkRunId(runId);
-    return new CallContext(signal, runId, this.runs, this.options.log);
+    return new CallContext(ending, runId, this.runs, this.options.log);
   }
 
   async close(): Promise<void> {
@@ -140,11 +158,15 @@ export class InProcessBackend implements Backend {
 
 class CallContext implements EndpointContext {
   constructor(
-    readonly signal: AbortSignal,
+    private readonly ending: Ending,
     private name: string | undefined,
     private readonly runs: Runs,
     private readonly write: (message: string, runId: string) => void,
   ) {}
+
+  get signal(): AbortSignal {
+    return this.ending.signal;
+  }
 
   get runId(): string {
     this.name ??= randomUUID();

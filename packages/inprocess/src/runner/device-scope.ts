@@ -1,5 +1,6 @@
 /** GPU arrays as endpoints see them: the caller's own buffers, for the length of a call. */
 import { type CudaArray, type CudaArrayInterface, type HostArray, TesseractError } from "@tesseract-ts/core";
+import type { EndpointContext } from "../definition.js";
 
 /**
  * The GPU arrays of one call. An endpoint gets each wrapped, without a copy; after the call the wrappers are dead, so that
@@ -12,19 +13,19 @@ export class DeviceScope {
   /**
    * @param borrowed whether the arrays are the caller's: endpoints are told not to write to them, and they are gone once
    *   the caller has given up, since it may free them then
-   * @param signal aborted when the caller gives up
+   * @param context whose signal is aborted when the caller gives up; it is read only where there are GPU arrays
    */
   constructor(
     private readonly borrowed: boolean,
-    private readonly signal: AbortSignal,
+    private readonly context: Pick<EndpointContext, "signal">,
   ) {}
 
   /** What an endpoint gets for an array. */
   readonly wrap = (array: CudaArray): CudaArray => {
     if (array instanceof BorrowedArray) return array;
     if (this.borrowed && this.followed === undefined) {
-      this.followed = this.signal;
-      this.signal.addEventListener("abort", this.end, { once: true });
+      this.followed = this.context.signal;
+      this.followed.addEventListener("abort", this.end, { once: true });
     }
     return new BorrowedArray(this, array);
   };

@@ -81,7 +81,7 @@ class DefinitionRunner implements Runner {
       const run = (call: Pick<RunnerCall, "route" | "payload">) => this.run({ ...call, context, ownsInputs });
       return runTest(this.schemas, this.routes, payload, run);
     }
-    const scope = new DeviceScope(!ownsInputs, context.signal);
+    const scope = new DeviceScope(!ownsInputs, context);
     try {
       const checked = checkRequest(this.schemas, route, payload, scope.wrap);
       if (!checked.ok) return { kind: "refused", issues: checked.issues };

@@ -2,6 +2,7 @@
 import type { ClosedJaxpr } from "@jax-js/jax";
 import { isConcreteJaxArray } from "../arrays/kinds.js";
 import type { JaxArray } from "../jax.js";
+import { currentBuild } from "./suspension.js";
 
 /**
  * A program executes its function several times, and yet consumes what the function consumes from outside once: each
@@ -19,9 +20,15 @@ export class OutsideArrays {
     this.heldEarlier.push(...consts.filter(isConcreteJaxArray));
   }
 
+  /** A trace was interrupted: its function will be traced again, maybe as another object. */
+  interrupt(): void {
+    currentBuild().held.push(...this.heldEarlier.splice(0));
+  }
+
   /** The trace that becomes the program's begins. */
   begin(): void {
-    this.countsBefore = new Map(this.heldEarlier.map((array) => [array, array.refCount]));
+    const held = [...this.heldEarlier, ...currentBuild().held];
+    this.countsBefore = new Map(held.map((array) => [array, array.refCount]));
   }
 
   /**
@@ -31,6 +38,8 @@ export class OutsideArrays {
    */
   settle({ consts }: ClosedJaxpr, kept: boolean): void {
     const last = new Set<unknown>(consts);
+    const { held } = currentBuild();
+    for (const array of held.splice(0)) (last.has(array) ? this.heldEarlier : held).push(array);
     for (const array of this.heldEarlier) if (!last.has(array)) array.dispose();
     for (const constant of new Set(consts)) {
       const before = isConcreteJaxArray(constant) ? this.countsBefore.get(constant) : undefined;

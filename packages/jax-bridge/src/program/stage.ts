@@ -84,7 +84,8 @@ export class Stage {
   /** Consumes the inputs. */
   run(inputs: readonly JaxArray[]): readonly JaxArray[] {
     try {
-      if (!this.compile || !this.analysis.exact) return this.runPlainly(inputs);
+      // jax-js takes compiled constants of different dtypes for the same, so these aren't compiled.
+      if (!this.compile || inputs.length === 0 || !this.analysis.exact) return this.runPlainly(inputs);
       this.compiled ??= jax().jit((...given: JaxArray[]) => [...this.functions.traced(given)]) as unknown as Compiled;
       return this.compiled(...inputs);
     } catch (error) {

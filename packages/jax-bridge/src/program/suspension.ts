@@ -1,18 +1,47 @@
 /** Building a program is synchronous, since jax-js traces synchronously; what it must wait for interrupts it. */
 
+import type { JaxArray } from "../jax.js";
+
 /** Thrown through a function that is being traced. When `ready` has resolved, the function is executed again. */
 export class Suspension {
   constructor(readonly ready: Promise<void>) {}
 }
 
+/** What one building of a program has to put in order when it is over. */
+export interface Build {
+  /** Arrays that interrupted traces hold, once for each trace. */
+  readonly held: JaxArray[];
+}
+
+// Building is synchronous, so that which one it is needn't be passed through jax-js and the function.
+let current: Build = { held: [] };
+
+export const currentBuild = (): Build => current;
+
 /** Executes `build` until nothing interrupts it any more. */
 export async function settle<T>(build: () => T): Promise<T> {
-  for (;;) {
-    try {
-      return build();
-    } catch (error) {
-      if (!(error instanceof Suspension)) throw error;
-      await error.ready;
+  const own: Build = { held: [] };
+  try {
+    for (;;) {
+      const interruption = attempt(build, own);
+      if ("result" in interruption) return interruption.result;
+      await interruption.suspension.ready;
     }
+  } finally {
+    // Nothing has claimed them as its own, so they were made within a trace.
+    for (const array of own.held) array.dispose();
+  }
+}
+
+function attempt<T>(build: () => T, own: Build): { readonly result: T } | { readonly suspension: Suspension } {
+  const outer = current;
+  current = own;
+  try {
+    return { result: build() };
+  } catch (error) {
+    if (error instanceof Suspension) return { suspension: error };
+    throw error;
+  } finally {
+    current = outer;
   }
 }

@@ -74,8 +74,7 @@ export function traceFunction(
   options: TraceOptions,
   compile: boolean,
 ): Trace {
-  const outside = interrupted.get(of) ?? new OutsideArrays();
-  interrupted.delete(of);
+  const outside = new OutsideArrays();
   const effects = findEffects(of, signature, options, outside);
   const sources = [...signature.avals, ...effects.flatMap(({ effect }) => effectAvals(effect))];
   const jaxSources = sources.flatMap((each, index) => (isJaxDType(each.dtype) ? [index] : []));
@@ -129,9 +128,6 @@ export function traceFunction(
   };
 }
 
-// What traces hold that were interrupted, by the function that they are of, until it is traced as a whole.
-const interrupted = new WeakMap<UserFunction, OutsideArrays>();
-
 /** Executes a function with what stands for its arguments and results, to find its calls. */
 function findEffects(
   of: UserFunction,
@@ -163,7 +159,7 @@ function findEffects(
   );
   outside.holdUntilTraced(closed);
   if (interruption === undefined) return found;
-  if (interruption instanceof Suspension) interrupted.set(of, outside);
+  if (interruption instanceof Suspension) outside.interrupt();
   throw translated(interruption);
 }
 
