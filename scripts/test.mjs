@@ -32,6 +32,7 @@ const NODE_DOES_NOT_MATTER = [
   "inprocess-parity",
   "jax-peer",
   "runtime",
+  "serve-cuda",
   "serve-parity",
   "serve-python",
 ];

@@ -10,6 +10,7 @@ export const HELP = `npm run test:gpu -- [OPTIONS]     checks and measures GPU a
   --most SIZE        the largest array to measure (4GiB)
   --minutes N        how long the whole may take (6)
   --rules TEXT       only the rules that have this in them
+  --rules-program F  the program of the rules; looked for if left out
   --no-rules         leaves out the rules
   --no-measurements  checks only
   --json FILE        writes the results as JSON
@@ -28,6 +29,7 @@ export interface Options {
   readonly minutes: number;
   /** Undefined for none. */
   readonly rules: string | undefined;
+  readonly rulesProgram: string | undefined;
   readonly measurements: boolean;
   readonly json: string | undefined;
   readonly markdown: string | undefined;
@@ -47,7 +49,8 @@ export function readOptions(args: readonly string[]): Options | undefined {
     throw new UsageError("--simulated has a driver of its own; leave out --driver.");
   }
   const minutes = Number(values.minutes ?? 6);
-  if (!(minutes > 0 && minutes <= 1_440)) throw new UsageError(`--minutes is ${values.minutes}, not a number of minutes.`);
+  if (!(minutes > 0 && minutes <= 1_440))
+    throw new UsageError(`--minutes is ${values.minutes}, not a number of minutes.`);
   return {
     simulated: values.simulated ?? false,
     driver: values.simulated === true ? undefined : (values.driver ?? (process.env.TESSERACT_CUDA_DRIVER || undefined)),
@@ -56,6 +59,7 @@ export function readOptions(args: readonly string[]): Options | undefined {
     most: bytesIn(values.most ?? "4GiB"),
     minutes,
     rules: values["no-rules"] === true ? undefined : (values.rules ?? ""),
+    rulesProgram: values["rules-program"],
     measurements: values["no-measurements"] !== true,
     json: values.json,
     markdown: values.markdown,
@@ -76,6 +80,7 @@ function parse(args: readonly string[]) {
         most: text,
         minutes: text,
         rules: text,
+        "rules-program": text,
         "no-rules": flag,
         "no-measurements": flag,
         json: text,

@@ -47,7 +47,9 @@ async function answer(id: number, work: () => unknown): Promise<Answer> {
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, hint } = error as { code?: unknown; hint?: unknown };
-  return [typeof code === "string" ? `${code}: ` : "", error.message, typeof hint === "string" ? ` ${hint}` : ""].join("");
+  return [typeof code === "string" ? `${code}: ` : "", error.message, typeof hint === "string" ? ` ${hint}` : ""].join(
+    "",
+  );
 }
 
 export interface RemoteOptions {
@@ -66,7 +68,10 @@ export class Remote<O extends Operations> {
   private said = "";
   private readonly exited: Promise<void>;
 
-  private constructor(private readonly child: ChildProcess, { onNote }: RemoteOptions) {
+  private constructor(
+    private readonly child: ChildProcess,
+    { onNote }: RemoteOptions,
+  ) {
     child.on("message", (message: Answer | Note) => {
       if ("note" in message) onNote?.(message.note);
       else this.settle(message);

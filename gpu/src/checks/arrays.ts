@@ -74,7 +74,10 @@ export const arrayChecks: Readonly<Record<string, Check>> = {
   },
 
   "slices and reshaped views": async () => {
-    const whole = await DeviceArray.fromHost(Float64Array.from({ length: 12 }, (_, index) => index), { shape: [6, 2] });
+    const whole = await DeviceArray.fromHost(
+      Float64Array.from({ length: 12 }, (_, index) => index),
+      { shape: [6, 2] },
+    );
     const rows = whole.slice(2, 4);
     const flat = rows.reshape([4]);
     whole.dispose();
@@ -95,7 +98,10 @@ export const arrayChecks: Readonly<Record<string, Check>> = {
   },
 
   "strided copies on the device": async () => {
-    const array = await DeviceArray.fromHost(Float32Array.from({ length: 6 }, (_, index) => index), { shape: [2, 3] });
+    const array = await DeviceArray.fromHost(
+      Float32Array.from({ length: 6 }, (_, index) => index),
+      { shape: [2, 3] },
+    );
     const device = (await openDriver()).device();
     const batch = new Batch("transposing");
     const to = batch.alloc(24);

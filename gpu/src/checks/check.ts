@@ -1,6 +1,7 @@
 /** What a check is. */
-import type { Exchange } from "./exchange.js";
+
 import type { ReferenceServers } from "../reference.js";
+import type { Exchange } from "./exchange.js";
 
 export interface CheckContext {
   /** With another process of the suite, by `cuda_ipc`; started when it is first asked for. */
@@ -23,7 +24,11 @@ export function expectEqual(found: unknown, expected: unknown, what: string): vo
 
 const textOf = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
-    typeof part === "bigint" ? `${part}n` : ArrayBuffer.isView(part) ? [...new Uint8Array(part.buffer, part.byteOffset, part.byteLength)] : part,
+    typeof part === "bigint"
+      ? `${part}n`
+      : ArrayBuffer.isView(part)
+        ? [...new Uint8Array(part.buffer, part.byteOffset, part.byteLength)]
+        : part,
   );
 
 const shortened = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);

@@ -36,7 +36,10 @@ export class Exchange {
 
   /** Has the other process send arrays, and gives what came. */
   async fetch(arrays: readonly HostArray[]): Promise<readonly PlainArray[]> {
-    const letter = await this.peer.call("send", arrays.map((values) => ({ values })));
+    const letter = await this.peer.call(
+      "send",
+      arrays.map((values) => ({ values })),
+    );
     const read: PlainArray[] = [];
     for (const array of await decode(this.transport, letter)) {
       const host = await array.copyToHost();

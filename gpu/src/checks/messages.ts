@@ -53,7 +53,10 @@ export const messageChecks: Readonly<Record<string, Check>> = {
 
   "strided arrays": async ({ exchange }) => {
     const { send } = await bound(exchange);
-    const matrix = await DeviceArray.fromHost(Float64Array.from({ length: 6 }, (_, index) => index), { shape: [2, 3] });
+    const matrix = await DeviceArray.fromHost(
+      Float64Array.from({ length: 6 }, (_, index) => index),
+      { shape: [2, 3] },
+    );
     const { typestr, data } = matrix.cudaArrayInterface;
     const transposed = { cudaArrayInterface: { shape: [3, 2], strides: [8, 24], typestr, data, version: 3 as const } };
     const expected = hostArray(Float64Array.from([0, 3, 1, 4, 2, 5]), { shape: [3, 2] });

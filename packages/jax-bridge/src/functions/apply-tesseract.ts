@@ -6,6 +6,7 @@ import { isOpaque } from "../arrays/opaque.js";
 import { RuntimeArray } from "../arrays/runtime-array.js";
 import { programError } from "../errors.js";
 import { loadJax, type JaxArray } from "../jax.js";
+import { currentBuild } from "../program/suspension.js";
 import { currentContext, type TraceContext } from "../program/trace-context.js";
 import { applyOperation } from "../tesseract/call-operation.js";
 import { type CallInput, flattenInputs, makeCallSpec } from "../tesseract/call-spec.js";
@@ -81,11 +82,15 @@ export function applyTesseract<T extends TesseractTypes = Untyped, const I exten
 }
 
 function callWithin(tesseract: Tesseract, inputs: unknown, options: ApplyOptions, context: TraceContext): unknown {
+  let given: readonly CallInput[] = [];
   try {
     const { leaves, structure } = flattenInputs(tesseract, inputs);
+    given = leaves;
     const spec = makeCallSpec(tesseract, structure, leaves.map(avalOfInput), options);
     return unflatten(spec.outputs, context.perform({ kind: "call", operation: applyOperation(spec) }, leaves));
   } catch (error) {
+    // The call has taken them over, and isn't made.
+    currentBuild().held.push(...given.filter(isConcreteJaxArray));
     throw context.interrupt(error);
   }
 }

@@ -29,7 +29,7 @@ export async function settle<T>(build: () => T): Promise<T> {
     }
   } finally {
     // Nothing has claimed them as its own, so they were made within a trace.
-    for (const array of own.held) array.dispose();
+    for (const array of own.held) if (array.refCount > 0) array.dispose();
   }
 }
 

@@ -8,7 +8,6 @@ import { type CallInput, isCallInput } from "../tesseract/call-spec.js";
 import { flatten, type Structure, structureKey, unflatten } from "../tree/tree.js";
 import { OutsideArrays } from "./outside.js";
 import { Stage, type StageFunctions, traceJaxpr } from "./stage.js";
-import { Suspension } from "./suspension.js";
 import { type Effect, effectAvals, type Recorded, TraceContext, type TraceOptions, within } from "./trace-context.js";
 import { guardValues } from "./value-guard.js";
 
@@ -159,7 +158,7 @@ function findEffects(
   );
   outside.holdUntilTraced(closed);
   if (interruption === undefined) return found;
-  if (interruption instanceof Suspension) outside.interrupt();
+  outside.interrupt();
   throw translated(interruption);
 }
 

@@ -147,16 +147,20 @@ function refuseLost(paths: readonly (readonly (string | number)[])[]): void {
 }
 
 /** @throws the signal's reason, as soon as it is aborted */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) throw signal.reason;
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
+    const settled = (): void => signal.removeEventListener("abort", onAbort);
+    work.then(
+      (value) => {
+        settled();
+        resolve(value);
+      },
+      (error) => {
+        settled();
+        reject(error);
+      },
+    );
   });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
-  }
 }
