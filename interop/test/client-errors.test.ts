@@ -498,24 +498,35 @@ describeWithRuntime("1.15", "the input files of binref", () => {
   const files = () => readdir(runtime().inputPath);
   const x = Float64Array.of(1, 2, 3);
 
-  test("are there while a call runs, and gone when it has succeeded", async () => {
+  test("are there while a call runs, and used again for the next when it was answered, well or badly", async () => {
     const call = client().apply({ action: "sleep", seconds: 0.3, x });
     await expect.poll(files, { interval: 5 }).toHaveLength(1);
+    const before = await files();
     expect((await call).y.data).toEqual(x);
-    expect(await files()).toEqual([]);
+    expect(await codeOf(client().apply({ action: "raise", x }))).toBe("SERVER_ERROR");
+    expect(await codeOf(client().apply({ action: "nonsense" as "raise", x }))).toBe("VALIDATION_FAILED");
+    const other = Float64Array.of(9, 8);
+    expect((await client().apply({ action: "sleep", seconds: 0, x: other })).y.data).toEqual(other);
+    expect(await files()).toEqual(before);
   });
 
-  test("are gone when a call has failed", async () => {
-    expect(await codeOf(client().apply({ action: "raise", x }))).toBe("SERVER_ERROR");
-    expect(await files()).toEqual([]);
-    expect(await codeOf(client().apply({ action: "nonsense" as "raise", x }))).toBe("VALIDATION_FAILED");
-    expect(await files()).toEqual([]);
+  test("are gone when the Tesseract is closed", async () => {
+    const { outputPath } = runtime();
+    const inputPath = join(outputPath, "own");
+    await mkdir(inputPath);
+    const own = await connect<Faults>({ ...runtime(), inputPath }, { outputFormat: "json+binref" });
+    // The server reads another directory, and says so.
+    await codeOf(own.apply({ action: "sleep", seconds: 0, x }));
+    expect(await readdir(inputPath)).toHaveLength(1);
+    await own.close();
+    expect(await readdir(inputPath)).toEqual([]);
   });
 
   test("are gone soon after a call was aborted or timed out", async () => {
     const controller = new AbortController();
     const call = codeOf(client().apply({ action: "sleep", seconds: 0.3, x }, { signal: controller.signal }));
-    await expect.poll(files, { interval: 5 }).toHaveLength(1);
+    await sleep(150); // until the server is at it
+    expect(await files()).toHaveLength(1);
     controller.abort();
     expect(await call).toBe("ABORTED");
     await expect.poll(files).toEqual([]);

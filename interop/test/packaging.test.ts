@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { repositoryRoot } from "../src/python.js";
 
 const run = promisify(execFile);
-const names = ["core", "transport-host"];
+const names = ["core", "transport-host", "transport-cuda-ipc"];
 
 let folder: string;
 beforeAll(async () => {
@@ -26,10 +26,11 @@ beforeAll(async () => {
   }
   const undici = await realUndici();
   await symlink(undici, join(folder, "node_modules/undici"));
+  await symlink(join(repositoryRoot, "node_modules/node-gyp-build"), join(folder, "node_modules/node-gyp-build"));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The only dependency, at the version that core asks for. */
+/** The dependency of core, at the version that it asks for. */
 async function realUndici(): Promise<string> {
   const own = join(repositoryRoot, "packages/core/node_modules/undici");
   return (await readdir(own).catch(() => [])).length > 0 ? own : join(repositoryRoot, "node_modules/undici");
@@ -56,6 +57,25 @@ test("as CommonJS modules", async () => {
   const file = join(folder, "program.cjs");
   await writeFile(file, `${program}\nmain(require("@tesseract-ts/core"), require("@tesseract-ts/transport-host"));`);
   expect((await run(process.execPath, [file])).stdout).toBe("true CONNECTION_FAILED lz4\n");
+});
+
+test("without its addon, transport-cuda-ipc can be imported and says why it is of no use", async () => {
+  const program = `
+    const say = async ({ cudaIpc, DeviceArray }) => {
+      const probe = await cudaIpc().probe();
+      const failure = await DeviceArray.empty([1], "float64").catch((error) => error);
+      console.log(JSON.stringify([probe.ok, probe.reason, probe.hint.length > 0, failure.code]));
+    };`;
+  const files = {
+    "gpu.mjs": `import * as cuda from "@tesseract-ts/transport-cuda-ipc";${program}\nawait say(cuda);`,
+    "gpu.cjs": `${program}\nsay(require("@tesseract-ts/transport-cuda-ipc"));`,
+  };
+  for (const [name, source] of Object.entries(files)) {
+    const file = join(folder, name);
+    await writeFile(file, source);
+    const said: unknown = JSON.parse((await run(process.execPath, [file])).stdout);
+    expect(said).toEqual([false, expect.stringContaining("addon"), true, "CUDA_UNAVAILABLE"]);
+  }
 });
 
 test("each package has its licence, its README and its types", async () => {

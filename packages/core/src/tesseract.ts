@@ -22,6 +22,8 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * TRANSPORT_UNUSABLE, INVALID_TREE, INVALID_ARRAY, UNSUPPORTED_DTYPE and DECODE_FAILED.
  */
 export class Tesseract<T extends TesseractTypes = Untyped> implements AsyncDisposable {
+  private endpoints: readonly Endpoint[] | undefined;
+
   /** For those who implement a {@link Backend}. */
   constructor(
     private readonly backend: Backend,
@@ -36,8 +38,10 @@ export class Tesseract<T extends TesseractTypes = Untyped> implements AsyncDispo
 
   /** The endpoints that this Tesseract has. */
   get availableEndpoints(): readonly Endpoint[] {
-    const { paths } = this.openapiSchema;
-    return Object.keys(paths ?? {}).flatMap((path) => endpointOfRoute(path.replace(/^\//, "")) ?? []);
+    this.endpoints ??= Object.keys(this.openapiSchema.paths ?? {}).flatMap(
+      (path) => endpointOfRoute(path.replace(/^\//, "")) ?? [],
+    );
+    return this.endpoints;
   }
 
   /** The encodings that the server advertises; undefined for a Tesseract in this process. */
