@@ -30,7 +30,7 @@ const NODE_DOES_NOT_MATTER = [
   "fixtures",
   "golden",
   "inprocess-parity",
-  "jax-peer",
+  "jax-programs",
   "runtime",
   "serve-cuda",
   "serve-parity",

@@ -1,7 +1,7 @@
 // The inverse problem: which sources of heat explain the temperatures that were measured?
 
 import { numpy as np } from "@jax-js/jax";
-import type { Tesseract } from "@tesseract-ts/core";
+import type { HostArray, Tesseract } from "@tesseract-ts/core";
 import { applyTesseract, jit, valueAndGrad } from "@tesseract-ts/jax-bridge";
 import { adam, adamState } from "./adam.js";
 
@@ -32,8 +32,11 @@ export async function makeProblem(heat: Tesseract, size: number): Promise<Proble
     Math.exp(-((x - x0) ** 2 + (y - y0) ** 2) / (2 * width ** 2));
   const truth = at((x, y) => bump(x, y, 0.3, 0.35, 0.09) + 0.7 * bump(x, y, 0.72, 0.6, 0.12));
   const source = { dtype: "float64", shape: [size, size], data: truth } as const;
-  const { temperature } = (await heat.apply({ source, ...simulation })) as { temperature: { data: Float64Array } };
-  const sensors = Float64Array.from({ length: size * size }, (_, i) => Number(i % 2 === 0 && Math.floor(i / size) % 2 === 0));
+  const { temperature } = (await heat.apply({ source, ...simulation })) as { temperature?: HostArray };
+  if (temperature?.dtype !== "float64") throw new Error("The plate has no temperature of float64.");
+  const sensors = Float64Array.from({ length: size * size }, (_, i) =>
+    Number(i % 2 === 0 && Math.floor(i / size) % 2 === 0),
+  );
   const random = randomNumbers(7);
   const measured = temperature.data.map((value, i) => (sensors[i] ?? 0) * (value + 0.01 * (random() - 0.5)));
   return { size, truth, measured, sensors };
@@ -53,12 +56,19 @@ export async function recover(
   signal?: AbortSignal,
 ): Promise<Float64Array> {
   const loss = (source: np.Array, measured: np.Array, sensors: np.Array): np.Array => {
-    const { temperature } = applyTesseract(heat, { source: source.ref, ...simulation }) as unknown as { temperature: np.Array };
+    const { temperature } = applyTesseract(heat, { source: source.ref, ...simulation }) as unknown as {
+      temperature: np.Array;
+    };
     const misfit = np.sum(np.square(temperature.sub(measured).mul(sensors)));
     // Sources are smooth: neighbours differ little.
     const across = source.ref.slice([1, size], []).sub(source.ref.slice([0, size - 1], []));
     const down = source.ref.slice([], [1, size]).sub(source.slice([], [0, size - 1]));
-    return misfit.add(np.sum(np.square(across)).add(np.sum(np.square(down))).mul(0.125));
+    return misfit.add(
+      np
+        .sum(np.square(across))
+        .add(np.sum(np.square(down)))
+        .mul(0.125),
+    );
   };
   const lossAndGradient = jit(valueAndGrad(loss), { signal });
   const update = adam({ rate: 0.03 });

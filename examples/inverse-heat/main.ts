@@ -19,10 +19,16 @@ await using heat = await fromUrl(server.url, { transports: [host()], signal: sto
 const problem = await makeProblem(heat, SIZE);
 const steps: Step[] = [];
 const began = performance.now();
-const recovered = await recover(heat, problem, STEPS, (step) => {
-  steps.push(step);
-  progress(step);
-}, stopping.signal);
+const recovered = await recover(
+  heat,
+  problem,
+  STEPS,
+  (step) => {
+    steps.push(step);
+    progress(step);
+  },
+  stopping.signal,
+);
 process.stdout.write("\n");
 const file = fileURLToPath(new URL("inverse-heat.html", import.meta.url));
 await writeFile(file, page(problem, recovered, steps));

@@ -60,7 +60,9 @@ function color(share: number): string {
   const at = Math.min(stops.length - 2, Math.floor(t * (stops.length - 1)));
   const rest = t * (stops.length - 1) - at;
   const [from, to] = [stops[at], stops[at + 1]] as const;
-  const mixed = [0, 1, 2].map((channel) => Math.round((from?.[channel] ?? 0) * (1 - rest) + (to?.[channel] ?? 0) * rest));
+  const mixed = [0, 1, 2].map((channel) =>
+    Math.round((from?.[channel] ?? 0) * (1 - rest) + (to?.[channel] ?? 0) * rest),
+  );
   return `rgb(${mixed.join(",")})`;
 }
 

@@ -10,8 +10,8 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 def version_of(look):
     try:
         return look()
-    except Exception as error:  # noqa: BLE001  a library that can't be loaded may raise anything
-        return f"!{type(error).__name__}: {error}".strip().splitlines()[0][:200]
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a library that can't be loaded may raise anything
+        return f"!{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def numpy():

@@ -1,6 +1,6 @@
 // What the suite is made of, built where it isn't yet.
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { childEnvironment, mustRun } from "../../scripts/setup/child.mjs";
 import { hashOf, hashOfFiles, read, writeWhole } from "../../scripts/setup/fingerprint.mjs";
@@ -10,6 +10,32 @@ import { step } from "../../scripts/setup/progress.mjs";
 const gpu = join(root, "gpu");
 const simulator = join(root, "packages", "cuda-simulator");
 const command = join(simulator, "dist", "cli", "main.js");
+
+/** Whose `dist` the suite runs on, those that others depend on first. */
+const PACKAGES = ["core", "transport-host", "transport-cuda-ipc", "cuda-simulator"];
+
+/** Builds the packages of the suite whose sources are newer than what was built of them. No other package matters here. */
+export async function buildNeededPackages() {
+  for (const name of PACKAGES) {
+    const folder = join(root, "packages", name);
+    const sources = newestIn(join(folder, "src"));
+    const built = ["index.js", "index.d.ts"].map((file) => modifiedAt(join(folder, "dist", file)));
+    if (sources <= Math.min(...built)) continue;
+    await step(`build ${name}`, () =>
+      mustRun("npm", ["run", "build", "--silent"], { cwd: folder, env: childEnvironment() }),
+    );
+  }
+}
+
+const modifiedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY;
+
+const newestIn = (folder) =>
+  Math.max(
+    ...readdirSync(folder, { withFileTypes: true }).map((entry) => {
+      const path = join(folder, entry.name);
+      return entry.isDirectory() ? newestIn(path) : modifiedAt(path);
+    }),
+  );
 
 /** The suite itself: `gpu/dist`. */
 export async function buildSuite() {

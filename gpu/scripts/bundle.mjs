@@ -5,7 +5,6 @@ import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
-import { buildPackages } from "../../scripts/setup/builds.mjs";
 import { childEnvironment, main, mustRun, SetupError } from "../../scripts/setup/child.mjs";
 import { installDependencies } from "../../scripts/setup/dependencies.mjs";
 import { read, remove, writeWhole } from "../../scripts/setup/fingerprint.mjs";
@@ -13,7 +12,7 @@ import { withLock } from "../../scripts/setup/lock.mjs";
 import { cache, root } from "../../scripts/setup/paths.mjs";
 import { say, step } from "../../scripts/setup/progress.mjs";
 import { installNode } from "../../scripts/test/nodes.mjs";
-import { buildRules, buildSuite } from "./builds.mjs";
+import { buildNeededPackages, buildRules, buildSuite } from "./builds.mjs";
 import { downloadWheels } from "./wheels.mjs";
 import { findCompiler } from "./zig.mjs";
 
@@ -32,7 +31,7 @@ await main(async () => {
   if (process.platform !== "linux" || process.arch !== "x64") throw new SetupError("A bundle is made on Linux on x64.");
   await withLock(join(cache, "setup.lock"), async () => {
     await installDependencies();
-    await buildPackages();
+    await buildNeededPackages();
   });
   await buildSuite();
   const folder = resolve(values.out ?? join(root, "dist", "gpu-bundle"));
@@ -64,11 +63,12 @@ async function pack(folder) {
 }
 
 /** What is built, without what only people and compilers read. */
-const copy = (from, to) =>
+function copy(from, to) {
   cpSync(from, to, {
     recursive: true,
     filter: (path) => !/\.(map|cts|cjs)$|\.d\.ts$/.test(path) && basename(path) !== "__pycache__",
   });
+}
 
 /** A package of ours, and the packages of others that it needs. */
 function copyPackage(name, modules) {

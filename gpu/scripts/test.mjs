@@ -1,12 +1,12 @@
 // `npm run test:gpu`: builds what is missing, and runs the suite on what is built. Arguments after `--` go to the suite.
 
 import { join } from "node:path";
-import { buildAddons, buildPackages } from "../../scripts/setup/builds.mjs";
+import { buildAddons } from "../../scripts/setup/builds.mjs";
 import { childEnvironment, main, run, SetupError } from "../../scripts/setup/child.mjs";
 import { installDependencies } from "../../scripts/setup/dependencies.mjs";
 import { withLock } from "../../scripts/setup/lock.mjs";
 import { cache, root } from "../../scripts/setup/paths.mjs";
-import { buildRules, buildSimulator, buildSuite } from "./builds.mjs";
+import { buildNeededPackages, buildRules, buildSimulator, buildSuite } from "./builds.mjs";
 
 const args = process.argv.slice(2);
 const env = childEnvironment();
@@ -26,7 +26,7 @@ async function prepare() {
   }
   await withLock(join(cache, "setup.lock"), async () => {
     await installDependencies();
-    await buildPackages();
+    await buildNeededPackages();
     await buildAddons();
   });
   await buildSuite();

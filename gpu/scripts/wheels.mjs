@@ -8,7 +8,7 @@ import { root } from "../../scripts/setup/paths.mjs";
 
 /** What the reference's server imports. The rest of what it requires (MLflow, S3, a debugger) it doesn't need to serve. */
 const NEEDED = `annotated-doc annotated-types anyio certifi charset-normalizer click fastapi fsspec h11 idna jinja2 lz4
-  markdown-it-py markupsafe mdurl orjson packaging pybase64 pydantic pydantic-core pygments pyyaml requests rich shellingham
+  markdown-it-py markupsafe mdurl opentelemetry-api orjson packaging pybase64 pydantic pydantic-core pygments pyyaml requests rich shellingham
   starlette tesseract-core typer typing-extensions typing-inspection urllib3 uvicorn`.split(/\s+/);
 
 /** By version of Python, what differs from the pinned requirements, which are for 3.11 and newer. */

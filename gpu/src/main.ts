@@ -30,7 +30,10 @@ function onDriver(options: Options): Promise<Results> {
 
 /** The simulator is needed here only: a bundle doesn't have it. */
 async function onSimulator(options: Options): Promise<Results> {
-  const { libraryFolder, simulatedCuda } = await import("@tesseract-ts/cuda-simulator");
+  const { libraryFolder, simulatedCuda } = await import("@tesseract-ts/cuda-simulator").catch((error: unknown) => {
+    if ((error as { code?: string }).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new UsageError("The simulator isn't here: a bundle is for a real driver.");
+  });
   await using cuda = await simulatedCuda({ devices: 2, memory: "512MiB" });
   const env: NodeJS.ProcessEnv = { ...process.env, ...cuda.env, ...withPython(options) };
   delete env.TESSERACT_CUDA_DRIVER;

@@ -1,6 +1,6 @@
 /** The reference runtime: finds a Python that has it, and serves Tesseracts with `cuda_ipc`. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -134,6 +134,7 @@ export class Server {
     child.once("exit", (code, signal) => {
       ended = `it ended with ${signal ?? code}`;
     });
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true })); // also if the suite is interrupted
     const server = new Server(child, folder, `http://127.0.0.1:${port}`);
     const deadline = Date.now() + START_MS;
     while (!(await isHealthy(server.url))) {

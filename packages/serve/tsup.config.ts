@@ -1,15 +1,21 @@
 import { defineConfig } from "tsup";
 
-export default defineConfig({
-  // Threads and worker processes begin with files of their own, beside the package's.
-  entry: { index: "src/index.ts", thread: "src/thread.ts", "worker-process": "src/worker-process.ts" },
-  format: ["esm", "cjs"],
+const shared = {
   target: "es2022",
   platform: "node",
-  // For import.meta.url in CommonJS.
-  shims: true,
   external: [/^@tesseract-ts\//, "fastify", "pino", "prom-client", "@opentelemetry/api", "zod"],
-  dts: { entry: { index: "src/index.ts" } },
   sourcemap: true,
-  clean: true,
-});
+} as const;
+
+export default defineConfig([
+  {
+    ...shared,
+    // Threads and worker processes begin with files of their own, beside the package's.
+    entry: { index: "src/index.ts", thread: "src/thread.ts", "worker-process": "src/worker-process.ts" },
+    format: ["esm"],
+    dts: { entry: { index: "src/index.ts" } },
+    clean: true,
+  },
+  // With shims for import.meta.url, by which those files are found.
+  { ...shared, entry: { index: "src/index.ts" }, format: ["cjs"], dts: true, shims: true },
+]);

@@ -106,7 +106,7 @@ export function programFunctions(tesseracts: Tesseracts): Readonly<Record<string
 }
 
 /** The sum of the squares of all elements. */
-const scalar =
+export const scalar =
   (f: OneArray) =>
   (x: np.Array, w: np.Array): np.Array => {
     const sums = tree.leaves<np.Array>(f(x, w)).map((leaf) => np.sum(np.square(leaf)));

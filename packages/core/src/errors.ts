@@ -68,6 +68,20 @@ export type ErrorCode =
   | "REGRESSION_FAILED"
   /** The regression test that `test()` asked for couldn't be run. */
   | "REGRESSION_ERROR"
+  /** A derivative with respect to an input, or of an output, that the Tesseract's schema doesn't call differentiable. */
+  | "NOT_DIFFERENTIABLE"
+  /** A program needs a second derivative of a Tesseract, which has no endpoint. */
+  | "SECOND_DERIVATIVE"
+  /** A batch of calls without a `vmapMethod`. */
+  | "VMAP_METHOD_MISSING"
+  /** The value of an array is asked for while a function is traced, by control flow or by `await`. */
+  | "VALUE_UNKNOWN"
+  /** A function makes other calls, or gives another tree, when it is executed again. */
+  | "IMPURE_FUNCTION"
+  /** A jax-js array is used after it was consumed. */
+  | "ARRAY_CONSUMED"
+  /** The result of a call outside programs is used without `await`. */
+  | "AWAIT_MISSING"
   /** This platform can't do it: a big-endian host, files in a browser. */
   | "UNSUPPORTED_PLATFORM";
 

@@ -176,6 +176,13 @@ describe("an error", () => {
       LOAD_FAILED: true,
       REGRESSION_FAILED: true,
       REGRESSION_ERROR: true,
+      NOT_DIFFERENTIABLE: true,
+      SECOND_DERIVATIVE: true,
+      VMAP_METHOD_MISSING: true,
+      VALUE_UNKNOWN: true,
+      IMPURE_FUNCTION: true,
+      ARRAY_CONSUMED: true,
+      AWAIT_MISSING: true,
       UNSUPPORTED_PLATFORM: true,
     };
     expectTypeOf<keyof typeof codes>().toEqualTypeOf<ErrorCode>();

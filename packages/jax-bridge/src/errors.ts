@@ -1,29 +1,8 @@
 /** What can go wrong in programs, with the codes of docs/errors.md. */
 import { type ErrorCode, type ErrorDetails, TesseractError } from "@tesseract-ts/core";
 
-/** The codes that only programs have. */
-export type ProgramErrorCode =
-  /** A derivative with respect to an input, or of an output, that the Tesseract's schema doesn't call differentiable. */
-  | "NOT_DIFFERENTIABLE"
-  /** A second derivative of a Tesseract, which has no endpoint. */
-  | "SECOND_DERIVATIVE"
-  /** A batch of calls without a `vmapMethod`. */
-  | "VMAP_METHOD_MISSING"
-  /** The value of an array is asked for while a function is traced, by control flow or by `await`. */
-  | "VALUE_UNKNOWN"
-  /** A function makes other calls, or gives another tree, when it is executed again. */
-  | "IMPURE_FUNCTION"
-  /** A jax-js array is used after it was consumed. */
-  | "ARRAY_CONSUMED"
-  /** The result of a call outside programs is used without `await`. */
-  | "AWAIT_MISSING";
-
-// The class is core's, and so is the list of its codes: these are in docs/errors.md beside them.
-export const programError = (
-  code: ProgramErrorCode | ErrorCode,
-  message: string,
-  details: ErrorDetails = {},
-): TesseractError => new TesseractError(code as ErrorCode, message, details);
+export const programError = (code: ErrorCode, message: string, details: ErrorDetails = {}): TesseractError =>
+  new TesseractError(code, message, details);
 
 const tracedHint =
   "A program is traced with shapes and dtypes only. Let control flow depend on shapes or on plain arguments, " +

@@ -160,7 +160,10 @@ function answer(definition: FakeDefinition, route: string, payload: Payload): un
           Object.fromEntries(
             list("jac_inputs").map((input) => [
               input,
-              array(output, derivative(numbers, output, input), [...(shapes[output] ?? []), ...(shapesIn[input] ?? [])]),
+              array(output, derivative(numbers, output, input), [
+                ...(shapes[output] ?? []),
+                ...(shapesIn[input] ?? []),
+              ]),
             ]),
           ),
         ]),
@@ -191,7 +194,8 @@ function answer(definition: FakeDefinition, route: string, payload: Payload): un
             const matrix = derivative(numbers, output, input);
             const cotangent = Array.from(vector("cotangent_vector")[output]?.data as Float64Array);
             cotangent.forEach((value, row) => {
-              for (let column = 0; column < columns; column++) sum[column] += value * (matrix[row * columns + column] ?? 0);
+              for (let column = 0; column < columns; column++)
+                sum[column] += value * (matrix[row * columns + column] ?? 0);
             });
           }
           return [input, array(input, sum, shapesIn[input] ?? [])];
@@ -224,7 +228,10 @@ export const square = (more: Partial<FakeDefinition> = {}): Fake =>
       const weights = w?.data ?? data.map(() => 1);
       return {
         y: data.map((value, index) => (weights[index] ?? 1) * value * value),
-        total: rowsOf(data.map((value, index) => (weights[index] ?? 1) * value), x?.shape ?? []),
+        total: rowsOf(
+          data.map((value, index) => (weights[index] ?? 1) * value),
+          x?.shape ?? [],
+        ),
       };
     },
     derivative: ({ x, w }, output, input) => {

@@ -101,8 +101,7 @@ describe("a program", () => {
 
   test("makes equal calls of equal inputs once", async () => {
     const fake = square();
-    const f = (x: np.Array): np.Array =>
-      call(fake, { x: x.ref.mul(2) }).y.add(call(fake, { x: x.mul(2) }).y);
+    const f = (x: np.Array): np.Array => call(fake, { x: x.ref.mul(2) }).y.add(call(fake, { x: x.mul(2) }).y);
     expect(await numbers(await jit(f)(await jaxArray([1, 2])))).toEqual([8, 32]);
     expect(fake.routes()).toEqual(["abstract_eval", "apply"]);
   });
@@ -182,7 +181,12 @@ describe("a program", () => {
 describe("second derivatives", () => {
   test("of the parts between Tesseracts work, beside a Tesseract", async () => {
     const fake = square();
-    const f = (w: np.Array): np.Array => np.sum(call(fake, { x: new Float64Array([1, 2]) }).y.mul(w.ref).mul(w));
+    const f = (w: np.Array): np.Array =>
+      np.sum(
+        call(fake, { x: new Float64Array([1, 2]) })
+          .y.mul(w.ref)
+          .mul(w),
+      );
     expect(await numbers(await hessian(f)(await jaxArray([3, 5])))).toEqual([
       [2, 0],
       [0, 8],
@@ -224,7 +228,11 @@ describe("what can't be done is refused with a hint:", () => {
 
   test("await within a traced function", async () => {
     const fake = square();
-    await refused(async (x: np.Array) => (await applyTesseract(fake.tesseract, { x })).y, "VALUE_UNKNOWN", "asynchronous");
+    await refused(
+      async (x: np.Array) => (await applyTesseract(fake.tesseract, { x })).y,
+      "VALUE_UNKNOWN",
+      "asynchronous",
+    );
   });
 
   test("a function that makes other calls when it is executed again", async () => {
@@ -247,7 +255,10 @@ describe("what can't be done is refused with a hint:", () => {
   });
 
   test("derivatives by inputs and of outputs that aren't differentiable", async () => {
-    const fake = square({ inputs: { x: { rank: 1, differentiable: false }, w: { rank: 1 } }, outputs: { y: {}, total: { differentiable: false } } });
+    const fake = square({
+      inputs: { x: { rank: 1, differentiable: false }, w: { rank: 1 } },
+      outputs: { y: {}, total: { differentiable: false } },
+    });
     await expect(grad(loss(fake))(await jaxArray([1, 2]))).rejects.toMatchObject({
       code: "NOT_DIFFERENTIABLE",
       message: expect.stringContaining('"x"'),
@@ -302,7 +313,12 @@ describe("static outputs", () => {
 });
 
 describe("batches", () => {
-  const xs = (): Promise<np.Array> => jaxArray([[1, 2], [3, 4], [5, 6]]);
+  const xs = (): Promise<np.Array> =>
+    jaxArray([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
 
   test.each([
     ["sequential", 3],
@@ -312,14 +328,21 @@ describe("batches", () => {
   ] as const)("by %s make %i requests", async (vmapMethod, count) => {
     const fake = square();
     const f = (x: np.Array): np.Array => call(fake, { x }, { vmapMethod }).y;
-    expect(await numbers(await jit(vmap(f))(await xs()))).toEqual([[1, 4], [9, 16], [25, 36]]);
+    expect(await numbers(await jit(vmap(f))(await xs()))).toEqual([
+      [1, 4],
+      [9, 16],
+      [25, 36],
+    ]);
     expect(fake.routes().filter((route) => route === "apply")).toHaveLength(count);
   });
 
   test("of cotangents at one point ask for the Jacobian once, or for products if told so", async () => {
     const [auto, products] = [square(), square()];
     const x = await jaxArray([1, 2]);
-    const expected = [[2, 0], [0, 4]];
+    const expected = [
+      [2, 0],
+      [0, 4],
+    ];
     expect(await numbers(await jacrev((x: np.Array) => call(auto, { x }).y)(x.ref))).toEqual(expected);
     const options = { materializeJacobian: false, vmapMethod: "sequential" } as const;
     expect(await numbers(await jacrev((x: np.Array) => call(products, { x }, options).y)(x))).toEqual(expected);
@@ -329,7 +352,10 @@ describe("batches", () => {
 });
 
 describe("what is sown", () => {
-  const sown = (fake: Fake) => (x: np.Array): np.Array => np.sum(np.square(sow(call(fake, { x }).y, "squares")));
+  const sown =
+    (fake: Fake) =>
+    (x: np.Array): np.Array =>
+      np.sum(np.square(sow(call(fake, { x }).y, "squares")));
 
   test("does nothing by itself", async () => {
     expect(await numbers(await jit(sown(square()))(await jaxArray([1, 2])))).toBe(17);

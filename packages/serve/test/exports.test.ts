@@ -248,6 +248,20 @@ describe("a call that a client gave up", () => {
     expect((await ask(served, "one")).get("tesseract-ended")).toBe("one");
   });
 
+  test("is told of on answers that refuse as well, for a client takes silence for a server that doesn't know", async () => {
+    const served = await serve();
+    const given = { ...headers, "tesseract-given-up": "never" };
+    for (const [inputs, more, status] of [
+      [{ x: "no" }, {}, 422],
+      [{ x: [1] }, { accept: "application/paper" }, 406],
+    ] as const) {
+      const answer = await apply(served, inputs, { headers: { ...given, ...more } });
+      expect([answer.status, answer.headers.get("tesseract-ended")]).toEqual([status, "never"]);
+      expect(answer.headers.get("tesseract-peer")).not.toBeNull();
+    }
+    expect((await request(`${served.url}/nothing`)).headers.get("tesseract-peer")).not.toBeNull();
+  });
+
   test("has ended once it was answered", async () => {
     const served = await serve();
     await call(served, { ...headers, "tesseract-call": "done" });
@@ -290,7 +304,7 @@ describe("agreements", () => {
   test("aren't made with clients that have no name", async () => {
     const served = await serveGreeting();
     const { headers } = await call(served);
-    expect([headers.get("tesseract-fake"), headers.get("tesseract-peer"), living.sessions]).toEqual([null, null, 0]);
+    expect([headers.get("tesseract-fake"), living.sessions]).toEqual([null, 0]);
   });
 });
 

@@ -85,7 +85,9 @@ export async function hostFromJax(array: JaxArray): Promise<HostArray> {
 /** The same elements in another dtype of floating point. */
 export function castHost(array: HostArray, dtype: "float16" | "float32" | "float64"): HostArray {
   const numbers =
-    array.dtype === "float16" ? Float32Array.from(array.data as Uint16Array, float16ToNumber) : (array.data as Float64Array);
+    array.dtype === "float16"
+      ? Float32Array.from(array.data as Uint16Array, float16ToNumber)
+      : (array.data as Float64Array);
   switch (dtype) {
     case "float16":
       return makeHostArray(dtype, array.shape, Uint16Array.from(numbers, numberToFloat16));

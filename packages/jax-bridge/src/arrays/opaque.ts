@@ -31,7 +31,8 @@ export function opaqueArray(aval: Aval, name: string): OpaqueArray {
       // Asked of everything that may be a promise, a class instance or printable.
       if (property === "then" || property === "constructor" || property === "toJSON") return undefined;
       // jax-js puts what it can't compute with into a message.
-      if (typeof property === "symbol" && property !== Symbol.toPrimitive && property !== Symbol.iterator) return undefined;
+      if (typeof property === "symbol" && property !== Symbol.toPrimitive && property !== Symbol.iterator)
+        return undefined;
       return refuse();
     },
   });

@@ -1,17 +1,24 @@
 /** Calls of Tesseracts, within programs and outside. */
-import { type CudaArray, type HostArray, Tesseract, type TesseractTypes, type TypedArray, type Untyped } from "@tesseract-ts/core";
+import {
+  type CudaArray,
+  type HostArray,
+  Tesseract,
+  type TesseractTypes,
+  type TypedArray,
+  type Untyped,
+} from "@tesseract-ts/core";
 import { aval, avalOf } from "../arrays/aval.js";
 import { cudaArrayOf, isConcreteJaxArray, isJaxValue } from "../arrays/kinds.js";
 import { isOpaque } from "../arrays/opaque.js";
 import { RuntimeArray } from "../arrays/runtime-array.js";
 import { programError } from "../errors.js";
-import { loadJax, type JaxArray } from "../jax.js";
+import { type JaxArray, loadJax } from "../jax.js";
 import { currentBuild } from "../program/suspension.js";
 import { currentContext, type TraceContext } from "../program/trace-context.js";
 import { applyOperation } from "../tesseract/call-operation.js";
 import { type CallInput, flattenInputs, makeCallSpec } from "../tesseract/call-spec.js";
-import { type ApplyOptions, checkApplyOptions } from "../tesseract/options.js";
 import { Placement } from "../tesseract/device.js";
+import { type ApplyOptions, checkApplyOptions } from "../tesseract/options.js";
 import { flatten, isRecord, unflatten } from "../tree/tree.js";
 import { runtimeArrays } from "./arguments.js";
 import { guardedPromise } from "./guarded-promise.js";
@@ -140,9 +147,11 @@ async function deliverTree(outputs: unknown, placement: Placement): Promise<unkn
   const given = await Promise.all(
     leaves.map((leaf) => {
       const cuda = cudaArrayOf(leaf);
-      return delivered(cuda === undefined ? RuntimeArray.ofHost(leaf as HostArray) : RuntimeArray.ofCuda(cuda, false), placement);
+      return delivered(
+        cuda === undefined ? RuntimeArray.ofHost(leaf as HostArray) : RuntimeArray.ofCuda(cuda, false),
+        placement,
+      );
     }),
   );
   return unflatten(structure, given);
 }
-

@@ -12,7 +12,11 @@ import { flatten, type Structure } from "../tree/tree.js";
 type Leaf = object | number | boolean;
 
 const isLeaf = (value: unknown): value is Leaf =>
-  typeof value === "number" || typeof value === "boolean" || isTraced(value) || isHost(value) || cudaArrayOf(value) !== undefined;
+  typeof value === "number" ||
+  typeof value === "boolean" ||
+  isTraced(value) ||
+  isHost(value) ||
+  cudaArrayOf(value) !== undefined;
 
 export interface FlatArguments {
   readonly leaves: readonly Leaf[];

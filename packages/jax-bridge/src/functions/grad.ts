@@ -72,7 +72,8 @@ function gradFunction(
   const name = `${withValue ? "valueAndGrad" : "grad"}(${inner.name})`;
   const source: ProgramSource = {
     name,
-    build: (signature, options) => gradProgram(inner.build(signature, options), name, signature, argnums ?? 0, hasAux, withValue),
+    build: (signature, options) =>
+      gradProgram(inner.build(signature, options), name, signature, argnums ?? 0, hasAux, withValue),
   };
   return callable(source);
 }

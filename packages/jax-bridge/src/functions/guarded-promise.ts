@@ -19,9 +19,13 @@ export function guardedPromise<T>(promise: Promise<T>, what: string): Promise<T>
       }
       // The promise's own failure would be reported as one that nobody handled.
       target.catch(() => undefined);
-      throw programError("AWAIT_MISSING", `"${String(property)}" was read from the promise of ${what}, not from its result`, {
-        hint: `Outside programs calls are asynchronous: const result = await ${what}(…).`,
-      });
+      throw programError(
+        "AWAIT_MISSING",
+        `"${String(property)}" was read from the promise of ${what}, not from its result`,
+        {
+          hint: `Outside programs calls are asynchronous: const result = await ${what}(…).`,
+        },
+      );
     },
   });
 }

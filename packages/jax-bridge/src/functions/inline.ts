@@ -1,10 +1,10 @@
 /** A program within a function that is being executed for another: its calls become calls of that one. */
 import { isJaxValue } from "../arrays/kinds.js";
 import { isOpaque } from "../arrays/opaque.js";
+import { RuntimeArray } from "../arrays/runtime-array.js";
 import type { JaxArray } from "../jax.js";
 import { jax } from "../jax.js";
 import type { Graph, Value } from "../program/ir.js";
-import { RuntimeArray } from "../arrays/runtime-array.js";
 import type { TraceContext } from "../program/trace-context.js";
 import type { CallInput } from "../tesseract/call-spec.js";
 
@@ -31,7 +31,10 @@ export function inlineGraph(graph: Graph, args: readonly Inlined[], context: Tra
         case "stage":
           return node.stage.runWithin(node.inputs.map((input) => asJax(read(input))));
         case "call":
-          return context.perform({ kind: "call", operation: node.operation }, node.inputs.map((input) => asCallInput(read(input))));
+          return context.perform(
+            { kind: "call", operation: node.operation },
+            node.inputs.map((input) => asCallInput(read(input))),
+          );
         case "sow":
           return context.perform(
             { kind: "sow", sow: node.sow, outputAvals: node.outputs.map((output) => output.aval) },

@@ -3,12 +3,12 @@ import { type Aval, avalText, isFloating } from "../arrays/aval.js";
 import { programError } from "../errors.js";
 import { type JaxArray, jax } from "../jax.js";
 import type { Graph, Value } from "../program/ir.js";
-import { transformed, type Program } from "../program/program.js";
+import { type Program, transformed } from "../program/program.js";
 import type { Signature } from "../program/traced-function.js";
 import { Extension } from "../transform/extension.js";
 import { jvpGraph } from "../transform/jvp.js";
-import { only, vmapGraph } from "../transform/vmap.js";
 import { vjpGraph } from "../transform/vjp.js";
+import { only, vmapGraph } from "../transform/vmap.js";
 import { leafCount, type Structure } from "../tree/tree.js";
 import { auxOf, checkFloating, type GradientOf, type GradOptions, itemsOf, structureFor } from "./grad.js";
 import { argumentRanges, callable } from "./program-call.js";
@@ -42,7 +42,8 @@ export const jacrev: JacobianFunction = (f, options = {}) => jacobianFunction(f,
  *
  * @throws TesseractError SECOND_DERIVATIVE where the result of a Tesseract that depends on the argument is in the way
  */
-export const hessian: JacobianFunction = (f, options = {}) => jacfwd(jacrev(f, options) as ProgramFunction, options) as never;
+export const hessian: JacobianFunction = (f, options = {}) =>
+  jacfwd(jacrev(f, options) as ProgramFunction, options) as never;
 
 function jacobianFunction(
   f: ProgramFunction,
@@ -118,7 +119,12 @@ function jacobianProgram(
 }
 
 /** The graph with its last inputs made of the unit vectors of all of them together, one for each element of a batch. */
-function withBasis(graph: Graph, count: number, varying: readonly Aval[], total: number): { graph: Graph; basis: Graph["nodes"] } {
+function withBasis(
+  graph: Graph,
+  count: number,
+  varying: readonly Aval[],
+  total: number,
+): { graph: Graph; basis: Graph["nodes"] } {
   const axes = graph.inputs.map((_, position) => (position < count ? null : 0));
   const batch = vmapGraph(graph, axes, total);
   const extension = new Extension({ ...batch, nodes: [] });
@@ -127,7 +133,10 @@ function withBasis(graph: Graph, count: number, varying: readonly Aval[], total:
     return extension.computeOne("unit vectors", () => [unitVectors(each, before, total)], []);
   });
   const replaced = new Map(batch.inputs.slice(count).map((input, index) => [input, units[index] as Value]));
-  const nodes = batch.nodes.map((node) => ({ ...node, inputs: node.inputs.map((input) => replaced.get(input) ?? input) }));
+  const nodes = batch.nodes.map((node) => ({
+    ...node,
+    inputs: node.inputs.map((input) => replaced.get(input) ?? input),
+  }));
   const outputs = batch.outputs.map((output) => replaced.get(output) ?? output);
   return { graph: { ...batch, inputs: batch.inputs.slice(0, count), nodes, outputs }, basis: extension.nodes };
 }
@@ -139,7 +148,11 @@ function unitVectors({ shape, dtype }: Aval, before: number, total: number): Jax
   const { numpy: np } = jax();
   const count = elements(shape);
   const options = { dtype: dtype as never };
-  const parts = [np.zeros([before, count], options), np.eye(count, count, options), np.zeros([total - before - count, count], options)];
+  const parts = [
+    np.zeros([before, count], options),
+    np.eye(count, count, options),
+    np.zeros([total - before - count, count], options),
+  ];
   const used = parts.filter((part) => part.size > 0 || part.shape[0] !== 0);
   for (const part of parts) if (!used.includes(part)) part.dispose();
   const rows = used.length === 1 ? (used[0] as JaxArray) : np.concatenate(used, 0);

@@ -1,5 +1,5 @@
 /** jax-js arrays of arrays in the host's memory. */
-import { hostArray, type HostArray, isHostArray, type NestedList, type TypedArray } from "@tesseract-ts/core";
+import { type HostArray, hostArray, isHostArray, type NestedList, type TypedArray } from "@tesseract-ts/core";
 import { jaxFromHost } from "../arrays/convert.js";
 import { type JaxArray, loadJax } from "../jax.js";
 

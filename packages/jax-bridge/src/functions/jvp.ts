@@ -14,7 +14,11 @@ import { type Later, twoStep } from "./two-step.js";
 import type { Both, GivenList, Inside } from "./types.js";
 import type { AuxOptions } from "./vjp.js";
 
-type WithAux<R, A extends boolean> = A extends true ? (R extends readonly [infer V, infer X] ? [V, V, X] : never) : [R, R];
+type WithAux<R, A extends boolean> = A extends true
+  ? R extends readonly [infer V, infer X]
+    ? [V, V, X]
+    : never
+  : [R, R];
 
 /**
  * A function's value at `primals`, and how it changes along `tangents`, which have the same tree and shapes; a 0 there
@@ -43,11 +47,18 @@ export function jvp<P extends unknown[], R, const A extends boolean = false>(
       const wrt = matchTangents(signature, count, name);
       const derived = jvpGraph(program.graph, wrt);
       const values = program.graph.outputs.length;
-      const [valueStructure, auxStructure] = hasAux ? auxOf(program.outputStructure) : [program.outputStructure, undefined];
+      const [valueStructure, auxStructure] = hasAux
+        ? auxOf(program.outputStructure)
+        : [program.outputStructure, undefined];
       const differentiated = leafCount(valueStructure);
       const all = derived.outputs;
-      const chosen = [...all.slice(0, differentiated), ...all.slice(values, values + differentiated), ...all.slice(differentiated, values)];
-      const items = auxStructure === undefined ? [valueStructure, valueStructure] : [valueStructure, valueStructure, auxStructure];
+      const chosen = [
+        ...all.slice(0, differentiated),
+        ...all.slice(values, values + differentiated),
+        ...all.slice(differentiated, values),
+      ];
+      const items =
+        auxStructure === undefined ? [valueStructure, valueStructure] : [valueStructure, valueStructure, auxStructure];
       return transformed(
         program,
         name,
@@ -81,7 +92,10 @@ function matchTangents({ avals }: Signature, count: number, name: string): reado
     if (tangent === undefined || !isFloating(primal)) return [];
     if (!sameShape(primal.shape, tangent.shape)) {
       if (tangent.weakType) return [];
-      throw programError("INVALID_ARGUMENT", `${name}: a tangent is ${avalText(tangent)}, its primal ${avalText(primal)}`);
+      throw programError(
+        "INVALID_ARGUMENT",
+        `${name}: a tangent is ${avalText(tangent)}, its primal ${avalText(primal)}`,
+      );
     }
     return [position];
   });
@@ -129,7 +143,10 @@ export function linearize<P extends unknown[], R, const A extends boolean = fals
         graph: { ...derived, outputs: [...graph.outputs, ...tangents] },
         outputs: graph.outputs.length,
         structure: outputStructure,
-        laterInputs: floatingStructure({ kind: "list", items: itemsOf(program.inputStructure) }, graph.inputs) as Structure,
+        laterInputs: floatingStructure(
+          { kind: "list", items: itemsOf(program.inputStructure) },
+          graph.inputs,
+        ) as Structure,
         laterOutputs: valueStructure,
       };
     },

@@ -1,10 +1,11 @@
 /** Programs to look at. */
+
+import { translated } from "../errors.js";
+import { loadJax } from "../jax.js";
 import { explainGraph, explanationText, type ProgramExplanation } from "../program/explain.js";
 import type { Graph } from "../program/ir.js";
 import { mermaidOf } from "../program/mermaid.js";
 import { describe, printGraph } from "../program/print.js";
-import { translated } from "../errors.js";
-import { loadJax } from "../jax.js";
 import type { Device } from "../tesseract/options.js";
 import { flattenArguments, signatureOf } from "./arguments.js";
 import { guardedPromise } from "./guarded-promise.js";

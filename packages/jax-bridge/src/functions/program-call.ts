@@ -6,7 +6,7 @@ import { programError, translated } from "../errors.js";
 import { loadJax } from "../jax.js";
 import type { BuildOptions, Program } from "../program/program.js";
 import { runGraph } from "../program/run.js";
-import { settle, Suspension } from "../program/suspension.js";
+import { Suspension, settle } from "../program/suspension.js";
 import { currentContext, type TraceContext } from "../program/trace-context.js";
 import type { Signature } from "../program/traced-function.js";
 import { Placement } from "../tesseract/device.js";
@@ -46,7 +46,11 @@ export function callable(source: ProgramSource, options: CallableOptions = {}): 
   return call;
 }
 
-export async function callOutside(source: ProgramSource, flat: FlatArguments, options: CallableOptions): Promise<unknown> {
+export async function callOutside(
+  source: ProgramSource,
+  flat: FlatArguments,
+  options: CallableOptions,
+): Promise<unknown> {
   await loadJax();
   const args = runtimeArrays(flat.leaves);
   let program: Program | undefined;
@@ -103,7 +107,11 @@ function callWithin(source: ProgramSource, flat: FlatArguments, context: TraceCo
 }
 
 /** The leaves of arguments that a transformation differentiates with respect to. */
-export function argumentRanges(signature: Signature, counts: readonly number[], argnums: readonly number[]): readonly (readonly number[])[] {
+export function argumentRanges(
+  signature: Signature,
+  counts: readonly number[],
+  argnums: readonly number[],
+): readonly (readonly number[])[] {
   return argnums.map((argnum) => {
     const index = argnum < 0 ? counts.length + argnum : argnum;
     const count = counts[index];
@@ -111,6 +119,8 @@ export function argumentRanges(signature: Signature, counts: readonly number[], 
       throw programError("INVALID_ARGUMENT", `argnums has ${argnum}, but there are ${counts.length} arguments`);
     }
     const first = counts.slice(0, index).reduce((sum, each) => sum + each, 0);
-    return Array.from({ length: count }, (_, position) => first + position).filter((position) => position < signature.avals.length);
+    return Array.from({ length: count }, (_, position) => first + position).filter(
+      (position) => position < signature.avals.length,
+    );
   });
 }

@@ -17,7 +17,5 @@ export const setSource = (of: object, source: ProgramSource): void => {
 };
 
 export function sourceOf(of: ProgramFunction): ProgramSource {
-  return (
-    sources.get(of) ?? { name: of.name || "f", build: (signature, options) => programOf(of, signature, options) }
-  );
+  return sources.get(of) ?? { name: of.name || "f", build: (signature, options) => programOf(of, signature, options) };
 }

@@ -39,7 +39,10 @@ export function sow<T>(value: T, name: string, { tag = defaultTag }: SowOptions 
     const { shape, dtype } = leaf as { readonly shape: readonly number[]; readonly dtype: "int64" };
     return aval(shape, dtype);
   });
-  return unflatten(structure, context.perform({ kind: "sow", sow: { name, mode: "primal", structure }, outputAvals }, leaves)) as T;
+  return unflatten(
+    structure,
+    context.perform({ kind: "sow", sow: { name, mode: "primal", structure }, outputAvals }, leaves),
+  ) as T;
 }
 
 /** What was sown under a name: the value, and with forward mode its tangent, with reverse mode its cotangent. */

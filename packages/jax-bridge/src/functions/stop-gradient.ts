@@ -1,6 +1,6 @@
 /** Values that count as constant. */
 import { isJaxValue } from "../arrays/kinds.js";
-import { jax, type JaxArray } from "../jax.js";
+import { type JaxArray, jax } from "../jax.js";
 import { flatten, unflatten } from "../tree/tree.js";
 
 /**
@@ -12,5 +12,8 @@ import { flatten, unflatten } from "../tree/tree.js";
 export function stopGradient<T>(tree: T): T {
   const isArray = (value: unknown): value is JaxArray => isJaxValue(value);
   const { leaves, structure } = flatten(tree, isArray);
-  return unflatten(structure, leaves.map((leaf) => jax().lax.stopGradient(leaf))) as T;
+  return unflatten(
+    structure,
+    leaves.map((leaf) => jax().lax.stopGradient(leaf)),
+  ) as T;
 }

@@ -1,18 +1,18 @@
 /** Transformations that give a value now and a function for later: `vjp` and `linearize`. */
-import { RuntimeArray } from "../arrays/runtime-array.js";
+import type { RuntimeArray } from "../arrays/runtime-array.js";
 import { programError, translated } from "../errors.js";
 import { loadJax } from "../jax.js";
 import type { Graph } from "../program/ir.js";
 import type { Program } from "../program/program.js";
 import { runGraph } from "../program/run.js";
 import { splitGraph } from "../program/split.js";
-import { settle, Suspension } from "../program/suspension.js";
+import { Suspension, settle } from "../program/suspension.js";
 import { currentContext } from "../program/trace-context.js";
 import type { Signature } from "../program/traced-function.js";
 import { type Structure, structureKey, unflatten } from "../tree/tree.js";
 import { flattenArguments, runtimeArrays, signatureOf } from "./arguments.js";
 import { guardedPromise } from "./guarded-promise.js";
-import { inlineGraph, type Inlined } from "./inline.js";
+import { type Inlined, inlineGraph } from "./inline.js";
 import { callable, delivered, placementFor } from "./program-call.js";
 import type { ProgramSource } from "./source.js";
 
@@ -67,7 +67,9 @@ export function twoStep(
       const placement = placementFor({}, args);
       const { outputs } = await runGraph(first, args, { placement });
       const given = await Promise.all(outputs.slice(0, step.outputs).map((output) => delivered(output, placement)));
-      const captured = new Map(kept.map((value, index) => [value, outputs[step.outputs + index] as RuntimeArray] as const));
+      const captured = new Map(
+        kept.map((value, index) => [value, outputs[step.outputs + index] as RuntimeArray] as const),
+      );
       return give(unflatten(step.structure, given), laterFunction(step, { ...later, captured }));
     } catch (error) {
       await Promise.all(args.map((arg) => arg.dispose()));

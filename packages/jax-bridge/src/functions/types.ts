@@ -31,6 +31,4 @@ export type ResultOf<F extends ProgramFunction> = Inside<ReturnType<F>>;
 export type Inside<T> = T extends Promise<infer R> ? R : T;
 
 /** A function that is a program when it is called. */
-export interface ProgramCall<A extends unknown[], R> {
-  (...args: A): Both<R>;
-}
+export type ProgramCall<A extends unknown[], R> = (...args: A) => Both<R>;

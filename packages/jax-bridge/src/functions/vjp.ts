@@ -2,11 +2,11 @@
 import { isFloating } from "../arrays/aval.js";
 import { vjpGraph } from "../transform/vjp.js";
 import { leafCount } from "../tree/tree.js";
+import { floatingStructure } from "./floating-structure.js";
 import { auxOf, itemsOf } from "./grad.js";
 import { sourceOf } from "./source.js";
 import { type Later, twoStep } from "./two-step.js";
 import type { Both, Given, GivenList, Inside } from "./types.js";
-import { floatingStructure } from "./floating-structure.js";
 
 export interface AuxOptions<A extends boolean> {
   /** Whether the function gives `[value, aux]`, of which only the value is differentiated. */
@@ -70,5 +70,7 @@ export function vjp<P extends unknown[], R, const A extends boolean = false>(
   ) as never;
 }
 
-const floatingUpTo = (values: readonly { readonly aval: Parameters<typeof isFloating>[0] }[], count: number): number[] =>
-  values.slice(0, count).flatMap(({ aval }, position) => (isFloating(aval) ? [position] : []));
+const floatingUpTo = (
+  values: readonly { readonly aval: Parameters<typeof isFloating>[0] }[],
+  count: number,
+): number[] => values.slice(0, count).flatMap(({ aval }, position) => (isFloating(aval) ? [position] : []));

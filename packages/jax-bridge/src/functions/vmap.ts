@@ -24,7 +24,10 @@ export type Axes = number | null | readonly Axes[] | { readonly [key: string]: A
  * @example
  * const losses = await vmap(loss, [0, null])(sources, measured);
  */
-export function vmap<F extends ProgramFunction>(f: F, inAxes: number | readonly Axes[] = 0): ProgramCall<ArgumentsOf<F>, ResultOf<F>> {
+export function vmap<F extends ProgramFunction>(
+  f: F,
+  inAxes: number | readonly Axes[] = 0,
+): ProgramCall<ArgumentsOf<F>, ResultOf<F>> {
   const inner = sourceOf(f);
   const name = `vmap(${inner.name})`;
   const source: ProgramSource = {
@@ -37,7 +40,13 @@ export function vmap<F extends ProgramFunction>(f: F, inAxes: number | readonly 
         return axis === null ? each : { ...each, shape: each.shape.filter((_, index) => index !== axis) };
       });
       const program = inner.build({ structure: signature.structure, avals }, options);
-      return transformed(program, name, vmapGraph(program.graph, axes, size), signature.structure, program.outputStructure);
+      return transformed(
+        program,
+        name,
+        vmapGraph(program.graph, axes, size),
+        signature.structure,
+        program.outputStructure,
+      );
     },
   };
   return callable(source) as ProgramCall<ArgumentsOf<F>, ResultOf<F>>;
@@ -47,7 +56,10 @@ function flatAxes(signature: Signature, inAxes: number | readonly Axes[], name: 
   const items = itemsOf(signature.structure);
   const perArgument = typeof inAxes === "number" ? items.map(() => inAxes) : inAxes;
   if (perArgument.length !== items.length) {
-    throw programError("INVALID_ARGUMENT", `${name} has inAxes for ${perArgument.length} arguments, but was given ${items.length}`);
+    throw programError(
+      "INVALID_ARGUMENT",
+      `${name} has inAxes for ${perArgument.length} arguments, but was given ${items.length}`,
+    );
   }
   const axes = items.flatMap((item, index) => spread(perArgument[index] ?? null, item, name));
   return axes.map((axis, position) => {
@@ -56,7 +68,10 @@ function flatAxes(signature: Signature, inAxes: number | readonly Axes[], name: 
     const counted = axis < 0 ? rank + axis : axis;
     if (Number.isInteger(axis) && counted >= 0 && counted < rank) return counted;
     const given = signature.avals[position];
-    throw programError("INVALID_ARGUMENT", `${name} has the axis ${axis} for ${given === undefined ? "nothing" : avalText(given)}`);
+    throw programError(
+      "INVALID_ARGUMENT",
+      `${name} has the axis ${axis} for ${given === undefined ? "nothing" : avalText(given)}`,
+    );
   });
 }
 

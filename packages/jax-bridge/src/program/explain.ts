@@ -1,6 +1,7 @@
 /** How a program's arrays travel, as data. */
-import type { Device } from "../tesseract/options.js";
+
 import { avalText } from "../arrays/aval.js";
+import type { Device } from "../tesseract/options.js";
 import type { Graph, Value } from "./ir.js";
 import { Names } from "./names.js";
 import { describe } from "./print.js";

@@ -26,7 +26,9 @@ function mergedSources(trace: Trace): readonly string[] {
     let merged = false;
     for (const { effect, inputs, firstResult } of trace.effects) {
       if (effect.kind !== "call") continue;
-      const key = [operationKey(effect.operation), ...inputs.map((origin) => originName(origin, outputs, names))].join(" ");
+      const key = [operationKey(effect.operation), ...inputs.map((origin) => originName(origin, outputs, names))].join(
+        " ",
+      );
       const first = seen.get(key);
       if (first === undefined) {
         seen.set(key, firstResult);

@@ -1,8 +1,8 @@
 /** A program as data: values, and the stages and calls that make them. */
 import type { Aval } from "../arrays/aval.js";
 import type { RuntimeArray } from "../arrays/runtime-array.js";
-import type { Structure } from "../tree/tree.js";
 import type { CallOperation } from "../tesseract/call-operation.js";
+import type { Structure } from "../tree/tree.js";
 import type { Stage } from "./stage.js";
 
 /** One array of a program. Values are told apart by identity. */

@@ -37,7 +37,10 @@ interface Facts {
 
 const nothing: ReadonlySet<number> = new Set();
 
-export function analyzeJaxpr(closed: ClosedJaxpr): { readonly jaxpr: Jaxpr; readonly outputs: readonly OutputAnalysis[] } {
+export function analyzeJaxpr(closed: ClosedJaxpr): {
+  readonly jaxpr: Jaxpr;
+  readonly outputs: readonly OutputAnalysis[];
+} {
   const jaxpr = closed.jaxpr.flatten().simplify();
   return { jaxpr, outputs: analyzeEquations(jaxpr, closed.consts.length) };
 }
@@ -46,7 +49,11 @@ export function analyzeJaxpr(closed: ClosedJaxpr): { readonly jaxpr: Jaxpr; read
  * @param constants how many of the jaxpr's binders come before the inputs
  * @param names of the inputs: equal where they are known to be equal
  */
-export function analyzeEquations(jaxpr: Jaxpr, constants: number, names?: readonly string[]): readonly OutputAnalysis[] {
+export function analyzeEquations(
+  jaxpr: Jaxpr,
+  constants: number,
+  names?: readonly string[],
+): readonly OutputAnalysis[] {
   const facts = new Map<object, Facts>();
   jaxpr.inBinders.forEach((binder, index) => {
     const own: ReadonlySet<number> = index < constants ? nothing : new Set([index - constants]);
@@ -106,12 +113,14 @@ export function compilesExactly(jaxpr: Jaxpr): boolean {
   // And takes two programs for the same that differ in the dtype of a number that they give.
   if (jaxpr.outs.some((atom) => typeof (atom as { readonly value?: unknown }).value === "number")) return false;
   const has64 = (atom: { readonly aval: unknown }): boolean => avalOfVar(atom).dtype === "float64";
-  return jaxpr.eqns.every((equation) =>
-    equation.inputs.every((atom) => {
-      const { value, aval: of } = atom as { readonly value?: unknown; readonly aval: Aval };
-      return typeof value !== "number" || of.dtype !== "float32" || isShort(value);
-    }),
-  ) || !(jaxpr.inBinders.some(has64) || jaxpr.eqns.some((equation) => equation.outBinders.some(has64)));
+  return (
+    jaxpr.eqns.every((equation) =>
+      equation.inputs.every((atom) => {
+        const { value, aval: of } = atom as { readonly value?: unknown; readonly aval: Aval };
+        return typeof value !== "number" || of.dtype !== "float32" || isShort(value);
+      }),
+    ) || !(jaxpr.inBinders.some(has64) || jaxpr.eqns.some((equation) => equation.outBinders.some(has64)))
+  );
 }
 
 /** Whether a number has so few binary digits that it can't have been rounded to float32. */

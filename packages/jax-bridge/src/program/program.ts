@@ -1,12 +1,13 @@
 /** A program: what a function, or a transformation of one, does for arguments of one kind. */
-import { prune } from "./prune.js";
+
 import type { Structure } from "../tree/tree.js";
-import type { Graph } from "./ir.js";
-import type { Signature, UserFunction } from "./traced-function.js";
-import { traceFunction } from "./traced-function.js";
 import { graphOf } from "./graph.js";
+import type { Graph } from "./ir.js";
+import { prune } from "./prune.js";
 import type { Stage } from "./stage.js";
 import type { TraceOptions } from "./trace-context.js";
+import type { Signature, UserFunction } from "./traced-function.js";
+import { traceFunction } from "./traced-function.js";
 
 export interface Program {
   readonly name: string;
@@ -56,7 +57,10 @@ export function transformed(
     dispose: () => {
       program.dispose();
       // The given program's stages are its own to end, should it be kept.
-      disposeStages(pruned, new Set(program.graph.nodes.flatMap((node) => (node.kind === "stage" ? [node.stage] : []))));
+      disposeStages(
+        pruned,
+        new Set(program.graph.nodes.flatMap((node) => (node.kind === "stage" ? [node.stage] : []))),
+      );
     },
   };
 }

@@ -34,7 +34,12 @@ export function mergeCalls(graph: Graph): Graph {
     nodes.push({ ...node, inputs });
   }
   if (replaced.size === 0) return graph;
-  return { ...graph, nodes, outputs: graph.outputs.map(current), sown: graph.sown.map((each) => mapSown(each, current)) };
+  return {
+    ...graph,
+    nodes,
+    outputs: graph.outputs.map(current),
+    sown: graph.sown.map((each) => mapSown(each, current)),
+  };
 }
 
 const mapSown = ({ sow, values }: SownValues, of: (value: Value) => Value): SownValues => ({

@@ -2,7 +2,7 @@
 import { isHostArray, type RunOptions } from "@tesseract-ts/core";
 import { RuntimeArray } from "../arrays/runtime-array.js";
 import type { JaxArray } from "../jax.js";
-import { Placement } from "../tesseract/device.js";
+import type { Placement } from "../tesseract/device.js";
 import type { Payload } from "../tesseract/payload.js";
 import { request } from "../tesseract/request.js";
 import type { CallNode, Graph, Node, StageNode, Value } from "./ir.js";
@@ -95,7 +95,9 @@ class Run {
   }
 
   private async need(values: readonly Value[]): Promise<readonly Held[]> {
-    return Promise.all(values.map((value) => this.pending.get(value) ?? Promise.reject(new Error("A value is missing"))));
+    return Promise.all(
+      values.map((value) => this.pending.get(value) ?? Promise.reject(new Error("A value is missing"))),
+    );
   }
 
   private async perform(node: Node): Promise<readonly Held[]> {
@@ -105,7 +107,9 @@ class Run {
     if (node.kind === "sow") {
       return Promise.all(inputs.map((held, index) => this.passOn(held, node.outputs[index])));
     }
-    const made = await Promise.all(node.outputs.map((output, index) => this.hold(output, results[index] as RuntimeArray)));
+    const made = await Promise.all(
+      node.outputs.map((output, index) => this.hold(output, results[index] as RuntimeArray)),
+    );
     await this.release(inputs);
     await Promise.all(made.filter(({ uses }) => uses === 0).map((held) => this.end(held)));
     return made;
@@ -123,9 +127,15 @@ class Run {
       case "sow":
         return [];
       case "stage":
-        return runStage(node, inputs.map(({ array }) => array));
+        return runStage(
+          node,
+          inputs.map(({ array }) => array),
+        );
       case "call":
-        return this.runCall(node, inputs.map(({ array }) => array));
+        return this.runCall(
+          node,
+          inputs.map(({ array }) => array),
+        );
     }
   }
 
@@ -139,9 +149,13 @@ class Run {
     };
     const view = await placement.view(tesseract, options);
     const onDevice = placement.staysOnDevice(tesseract);
-    const payloads = await Promise.all(inputs.map(async (input): Promise<Payload> => (onDevice ? input.cuda : undefined) ?? input.host()));
+    const payloads = await Promise.all(
+      inputs.map(async (input): Promise<Payload> => (onDevice ? input.cuda : undefined) ?? input.host()),
+    );
     const outputs = await request(node.operation, view, payloads, options);
-    return outputs.map((output) => (isHostArray(output) ? RuntimeArray.ofHost(output) : RuntimeArray.ofCuda(output, true)));
+    return outputs.map((output) =>
+      isHostArray(output) ? RuntimeArray.ofHost(output) : RuntimeArray.ofCuda(output, true),
+    );
   }
 
   /** The caller's own: a value that is taken twice is given twice. */

@@ -4,8 +4,8 @@ import { type Aval, zerosOf } from "../arrays/aval.js";
 import { isConcreteJaxArray } from "../arrays/kinds.js";
 import { programError, translated } from "../errors.js";
 import { type JaxArray, jax } from "../jax.js";
-import { nothingOutside, type OutsideArrays } from "./outside.js";
 import { analyzeEquations, analyzeJaxpr, compilesExactly, type OutputAnalysis } from "./jaxpr.js";
+import { nothingOutside, type OutsideArrays } from "./outside.js";
 
 /** Consumes its inputs, as jax-js's functions do, and gives arrays that are the caller's. */
 export type StageFunction = (inputs: readonly JaxArray[]) => readonly JaxArray[];

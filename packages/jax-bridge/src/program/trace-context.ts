@@ -1,10 +1,10 @@
 /** Where a function that is being executed for a program finds the results of its calls. */
 import type { Aval } from "../arrays/aval.js";
-import { isOpaque } from "../arrays/opaque.js";
 import { isJaxValue } from "../arrays/kinds.js";
+import { isOpaque } from "../arrays/opaque.js";
 import { impure } from "../errors.js";
-import type { CallInput } from "../tesseract/call-spec.js";
 import { type CallOperation, operationKey } from "../tesseract/call-operation.js";
+import type { CallInput } from "../tesseract/call-spec.js";
 import { structureKey } from "../tree/tree.js";
 import type { Sow } from "./ir.js";
 

@@ -67,12 +67,7 @@ interface Execution {
  *   known
  * @throws Suspension
  */
-export function traceFunction(
-  of: UserFunction,
-  signature: Signature,
-  options: TraceOptions,
-  compile: boolean,
-): Trace {
+export function traceFunction(of: UserFunction, signature: Signature, options: TraceOptions, compile: boolean): Trace {
   const outside = new OutsideArrays();
   const effects = findEffects(of, signature, options, outside);
   const sources = [...signature.avals, ...effects.flatMap(({ effect }) => effectAvals(effect))];
@@ -92,7 +87,8 @@ export function traceFunction(
       return first === undefined ? undefined : byPosition.slice(first, first + effectAvals(effect).length);
     });
     const execution = execute(of, signature, byPosition, context);
-    if (execution.recorded.length !== keys.length) throw impure(`it made ${execution.recorded.length} calls, not ${keys.length},`);
+    if (execution.recorded.length !== keys.length)
+      throw impure(`it made ${execution.recorded.length} calls, not ${keys.length},`);
     if (layout !== undefined && !sameLayout(layout, execution)) throw impure("it computed something else");
     layout = execution;
     return execution.arrays;
@@ -169,13 +165,22 @@ function resultName(effect: Effect, index: number): string {
 }
 
 /** The sources as the function sees them. */
-function sourcesOf(sources: readonly Aval[], jaxSources: readonly number[], inputs: readonly JaxArray[]): readonly unknown[] {
+function sourcesOf(
+  sources: readonly Aval[],
+  jaxSources: readonly number[],
+  inputs: readonly JaxArray[],
+): readonly unknown[] {
   const byPosition = new Map(jaxSources.map((position, index) => [position, inputs[index]]));
   return sources.map((each, position) => byPosition.get(position) ?? opaqueArray(each, "An array"));
 }
 
 /** Executes the function once. */
-function execute(of: UserFunction, signature: Signature, sources: readonly unknown[], context: TraceContext): Execution {
+function execute(
+  of: UserFunction,
+  signature: Signature,
+  sources: readonly unknown[],
+  context: TraceContext,
+): Execution {
   const args = unflatten(signature.structure, sources.slice(0, signature.avals.length)) as never[];
   const result: unknown = within(context, () => guardValues(sources, () => of(...args)));
   if (isThenable(result)) {
@@ -201,7 +206,10 @@ const computedOf = (recorded: readonly Recorded[]): readonly JaxArray[] =>
   recorded.flatMap(({ inputs }) => inputs.filter((input): input is JaxArray => isJaxValue(input) && !isOpaque(input)));
 
 const isThenable = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && !isOpaque(value) && typeof (value as { then?: unknown }).then === "function";
+  typeof value === "object" &&
+  value !== null &&
+  !isOpaque(value) &&
+  typeof (value as { then?: unknown }).then === "function";
 
 const originKey = (origin: Origin): string =>
   origin.kind === "computed" ? `${origin.position}` : origin.kind === "opaque" ? `o${origin.source}` : "c";

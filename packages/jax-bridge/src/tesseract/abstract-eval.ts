@@ -28,7 +28,10 @@ export function abstractOutputs(tesseract: Tesseract, inputs: Structure, avals: 
   if (entry === undefined) {
     const ask = async (): Promise<void> => {
       try {
-        const tree = unflatten(inputs, avals.map(({ shape, dtype }) => ({ shape, dtype })));
+        const tree = unflatten(
+          inputs,
+          avals.map(({ shape, dtype }) => ({ shape, dtype })),
+        );
         const answer = await tesseract.abstractEval(tree as Readonly<Record<string, unknown>>);
         entries.set(key, { outputs: readAvals(answer) });
       } catch (error) {

@@ -48,7 +48,12 @@ export const applyOperation = (spec: CallSpec): CallOperation => ({
 
 /** `y.left, z` of `source` in a message: the outputs and inputs of a derivative. */
 export function describeOperation({ kind, spec, wrt, of, loops }: CallOperation): string {
-  const names = { apply: "apply", jvp: "jacobian_vector_product", vjp: "vector_jacobian_product", jacobian: "jacobian" };
+  const names = {
+    apply: "apply",
+    jvp: "jacobian_vector_product",
+    vjp: "vector_jacobian_product",
+    jacobian: "jacobian",
+  };
   const outputs = of.map((index) => spec.outputSlots[index]?.path).join(", ");
   const inputs = wrt.map((index) => spec.inputSlots[index]?.path).join(", ");
   const batch = loops.map(({ size }) => ` × ${size}`).join("");
@@ -64,7 +69,5 @@ export const jacobianAvals = (
   mode: "forward" | "reverse",
 ): readonly Aval[] =>
   outputs.flatMap((output) =>
-    inputs.map((input) =>
-      aval([...output.shape, ...input.shape], mode === "forward" ? output.dtype : input.dtype),
-    ),
+    inputs.map((input) => aval([...output.shape, ...input.shape], mode === "forward" ? output.dtype : input.dtype)),
   );

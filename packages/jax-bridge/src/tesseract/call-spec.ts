@@ -71,10 +71,14 @@ function constant(value: unknown, dtype: HostArray["dtype"], segments: readonly 
     const fits = !whole || typeof value !== "number" || Number.isInteger(value);
     return hostArray(value as NestedList, fits && dtype !== "bool" ? { dtype } : {});
   } catch (error) {
-    throw programError("INVALID_ARRAY", `The input ${segments.join(".")} is to be an array, but is a list of other things`, {
-      hint: "Make one array of it first: np.stack for a list of arrays.",
-      cause: error,
-    });
+    throw programError(
+      "INVALID_ARRAY",
+      `The input ${segments.join(".")} is to be an array, but is a list of other things`,
+      {
+        hint: "Make one array of it first: np.stack for a list of arrays.",
+        cause: error,
+      },
+    );
   }
 }
 

@@ -1,8 +1,8 @@
 /** Where a program's arrays are, and how they get there. */
 import type { CallOptions, CudaArray, HostArray, Tesseract } from "@tesseract-ts/core";
 import { programError } from "../errors.js";
-import type { Device, ToDevice } from "./options.js";
 import { tesseractKey } from "./call-spec.js";
+import type { Device, ToDevice } from "./options.js";
 
 /** What core adds to `Tesseract` for GPU arrays. */
 interface ResolvesGpuTransport {
@@ -41,10 +41,13 @@ export class Placement {
     const { gpuTransport } = tesseract.currentEncoding;
     if (this.device === "cpu") {
       // Nothing is asked: where no transport was requested, none is used.
-      return gpuTransport === undefined || gpuTransport === "none" ? tesseract : tesseract.withEncoding({ gpuTransport: "none" });
+      return gpuTransport === undefined || gpuTransport === "none"
+        ? tesseract
+        : tesseract.withEncoding({ gpuTransport: "none" });
     }
     const { resolveGpuTransport } = tesseract as ResolvesGpuTransport;
-    const resolved = resolveGpuTransport === undefined ? (gpuTransport ?? "none") : await resolveGpuTransport.call(tesseract, options);
+    const resolved =
+      resolveGpuTransport === undefined ? (gpuTransport ?? "none") : await resolveGpuTransport.call(tesseract, options);
     this.transports.set(key, resolved);
     return tesseract.withEncoding({ gpuTransport: resolved });
   }
@@ -53,9 +56,13 @@ export class Placement {
   async toDevice(array: HostArray): Promise<CudaArray> {
     const place = this.toDeviceOption ?? placementOf(this.example);
     if (place === undefined) {
-      throw programError("TRANSPORT_UNUSABLE", "An output went through the host, and can't be brought to the CUDA device", {
-        hint: "Pass { toDevice: DeviceArray.fromHost } of @tesseract-ts/transport-cuda-ipc, or { device: \"cpu\" }.",
-      });
+      throw programError(
+        "TRANSPORT_UNUSABLE",
+        "An output went through the host, and can't be brought to the CUDA device",
+        {
+          hint: 'Pass { toDevice: DeviceArray.fromHost } of @tesseract-ts/transport-cuda-ipc, or { device: "cpu" }.',
+        },
+      );
     }
     return place(array);
   }

@@ -36,7 +36,9 @@ export interface ApplyOptions extends RunOptions {
   readonly onWarning?: ((message: string) => void) | undefined;
 }
 
-export type ToDevice = (array: import("@tesseract-ts/core").HostArray) => Promise<import("@tesseract-ts/core").CudaArray>;
+export type ToDevice = (
+  array: import("@tesseract-ts/core").HostArray,
+) => Promise<import("@tesseract-ts/core").CudaArray>;
 
 export function checkApplyOptions({ vmapMethod, device }: ApplyOptions): void {
   if (vmapMethod !== undefined && !vmapMethods.includes(vmapMethod)) {

@@ -5,7 +5,6 @@ import {
   entriesPerElement,
   type HostArray,
   isHostArray,
-  itemSize,
   makeHostArray,
   type TypedArray,
 } from "@tesseract-ts/core";
@@ -28,7 +27,10 @@ export function elementOf(array: Payload, index: number): Payload {
   }
   const { cudaArrayInterface: whole } = array;
   if (whole.strides !== undefined && whole.strides !== null) {
-    throw programError("INVALID_ARRAY", "A batch of GPU arrays isn't in C order, so its elements can't be sent one by one");
+    throw programError(
+      "INVALID_ARRAY",
+      "A batch of GPU arrays isn't in C order, so its elements can't be sent one by one",
+    );
   }
   const shape = whole.shape.slice(1);
   const bytes = BigInt(elementCount(shape) * Number(/\d+$/.exec(whole.typestr)?.[0] ?? "1") * index);
@@ -74,7 +76,9 @@ export function received(value: unknown, expected: Aval, path: string, spec: Cal
     throw programError(
       "MALFORMED_RESPONSE",
       `${spec.title} gave an array of shape [${shape.join(", ")}] for ${path}, where ${avalText(expected)} was announced`,
-      { hint: "Its endpoints must agree with its abstract_eval, and derivatives with the shapes of what they belong to." },
+      {
+        hint: "Its endpoints must agree with its abstract_eval, and derivatives with the shapes of what they belong to.",
+      },
     );
   }
   return cuda ?? inDType(value as HostArray, expected.dtype);
@@ -112,5 +116,3 @@ function valueAt(tree: unknown, segments: readonly string[]): unknown {
 
 const differ = (a: unknown, b: unknown): boolean =>
   (a ?? null) !== (b ?? null) && !(Array.isArray(a) && Array.isArray(b) && a.length === 0 && b.length === 0);
-
-export const bytesOfAval = ({ shape, dtype }: Aval): number => elementCount(shape) * itemSize(dtype);

@@ -67,9 +67,15 @@ async function requestOnce(
     case "apply":
       return outputsOf(await tesseract.apply(tree, options), spec, avals);
     case "jvp":
-      return pick(await tesseract.jacobianVectorProduct(tree, inputPaths, outputPaths, vector(inputPaths), options), outputPaths);
+      return pick(
+        await tesseract.jacobianVectorProduct(tree, inputPaths, outputPaths, vector(inputPaths), options),
+        outputPaths,
+      );
     case "vjp":
-      return pick(await tesseract.vectorJacobianProduct(tree, inputPaths, outputPaths, vector(outputPaths), options), inputPaths);
+      return pick(
+        await tesseract.vectorJacobianProduct(tree, inputPaths, outputPaths, vector(outputPaths), options),
+        inputPaths,
+      );
     case "jacobian": {
       const answer = await tesseract.jacobian(tree, inputPaths, outputPaths, options);
       return outputPaths.flatMap((output, row) =>
@@ -97,7 +103,11 @@ const endpoints = {
 export function checkEndpoint({ kind, spec }: CallOperation): void {
   const endpoint = endpoints[kind];
   if (spec.tesseract.availableEndpoints.includes(endpoint)) return;
-  throw programError("ENDPOINT_NOT_FOUND", `A program needs the endpoint "${endpoint}" of ${spec.title}, which it doesn't have`, {
-    hint: `It has ${spec.tesseract.availableEndpoints.join(", ")}. Keep the derivative out with stopGradient, or add the endpoint to it.`,
-  });
+  throw programError(
+    "ENDPOINT_NOT_FOUND",
+    `A program needs the endpoint "${endpoint}" of ${spec.title}, which it doesn't have`,
+    {
+      hint: `It has ${spec.tesseract.availableEndpoints.join(", ")}. Keep the derivative out with stopGradient, or add the endpoint to it.`,
+    },
+  );
 }

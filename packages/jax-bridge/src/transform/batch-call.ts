@@ -25,11 +25,15 @@ export function batchCall(
   if (kind === "jacobian") return sequential(extension, node, batches, size);
   const method = spec.options.vmapMethod;
   if (method === undefined) {
-    throw programError("VMAP_METHOD_MISSING", `A batch of calls of ${spec.title} is needed, but its call chose no vmapMethod`, {
-      hint:
-        'Pass one to applyTesseract: "sequential" always works; "expand_dims" and "broadcast_all" make one request where the ' +
-        'Tesseract takes a dimension for the batch; "auto_experimental" looks at its schema.',
-    });
+    throw programError(
+      "VMAP_METHOD_MISSING",
+      `A batch of calls of ${spec.title} is needed, but its call chose no vmapMethod`,
+      {
+        hint:
+          'Pass one to applyTesseract: "sequential" always works; "expand_dims" and "broadcast_all" make one request where the ' +
+          'Tesseract takes a dimension for the batch; "auto_experimental" looks at its schema.',
+      },
+    );
   }
   // An endpoint takes one cotangent at a time, and a loop that is there already has no room for a dimension.
   const batchedCotangent = kind === "vjp" && batches.slice(primalCount(operation)).some((batch) => batch !== undefined);
@@ -127,9 +131,13 @@ function wantsJacobian(operation: CallOperation, batches: readonly (Value | unde
   const available = spec.tesseract.availableEndpoints.includes("jacobian");
   const { materializeJacobian } = spec.options;
   if (materializeJacobian === true && !available) {
-    throw programError("ENDPOINT_NOT_FOUND", `materializeJacobian is true, but ${spec.title} has no endpoint "jacobian"`, {
-      hint: `It has ${spec.tesseract.availableEndpoints.join(", ")}. Leave the option out, and choose a vmapMethod.`,
-    });
+    throw programError(
+      "ENDPOINT_NOT_FOUND",
+      `materializeJacobian is true, but ${spec.title} has no endpoint "jacobian"`,
+      {
+        hint: `It has ${spec.tesseract.availableEndpoints.join(", ")}. Leave the option out, and choose a vmapMethod.`,
+      },
+    );
   }
   return materializeJacobian ?? available;
 }
@@ -147,7 +155,11 @@ function byJacobian(
   const outputAvals =
     kind === "jvp" ? operation.outputAvals : node.inputs.slice(count).map((cotangent) => cotangent.aval);
   const blocks = extension.call(
-    { ...operation, kind: "jacobian", outputAvals: jacobianAvals(outputAvals, inputAvals, kind === "jvp" ? "forward" : "reverse") },
+    {
+      ...operation,
+      kind: "jacobian",
+      outputAvals: jacobianAvals(outputAvals, inputAvals, kind === "jvp" ? "forward" : "reverse"),
+    },
     node.inputs.slice(0, count),
     of.flatMap((row) => wrt.map((column) => `${spec.outputSlots[row]?.path} by ${spec.inputSlots[column]?.path}`)),
   );

@@ -16,11 +16,15 @@ export function checkDifferentiable({ operation }: CallNode, active: readonly nu
   const wrong = active.find((position) => spec.inputSlots[position]?.differentiable !== true);
   if (wrong === undefined) return;
   const path = spec.inputSlots[wrong]?.path ?? "";
-  throw programError("NOT_DIFFERENTIABLE", `A derivative by the input "${path}" of ${spec.title}, which isn't differentiable`, {
-    hint:
-      `If it should be, mark it as Differentiable in the Tesseract's input schema. Otherwise leave it out of what is ` +
-      `differentiated (argnums, or a variable outside the function), or pass stopGradient(${path.split(".").at(-1)}).`,
-  });
+  throw programError(
+    "NOT_DIFFERENTIABLE",
+    `A derivative by the input "${path}" of ${spec.title}, which isn't differentiable`,
+    {
+      hint:
+        `If it should be, mark it as Differentiable in the Tesseract's input schema. Otherwise leave it out of what is ` +
+        `differentiated (argnums, or a variable outside the function), or pass stopGradient(${path.split(".").at(-1)}).`,
+    },
+  );
 }
 
 /**
@@ -75,7 +79,11 @@ export function pushCall(
   const own = operation.kind === "jvp" ? operation.wrt : operation.of;
   const chosen = positions.flatMap((position) => own[position] ?? []);
   const change = operation.kind === "jvp" ? { wrt: chosen } : { of: chosen };
-  return extension.call({ ...operation, ...change, loops: loopsFor(active) }, inputs, node.outputs.map(({ hint }) => `tangent of ${hint}`));
+  return extension.call(
+    { ...operation, ...change, loops: loopsFor(active) },
+    inputs,
+    node.outputs.map(({ hint }) => `tangent of ${hint}`),
+  );
 }
 
 function notANumber(extension: Extension, { shape, dtype }: Aval): Value {
@@ -156,19 +164,33 @@ export function pullCall(
 }
 
 /** An input that all elements of a batch share gets the sum of what comes back for it. */
-function summedOver(extension: Extension, result: Value, loops: readonly Loop[], position: number, expected: Aval): Value {
+function summedOver(
+  extension: Extension,
+  result: Value,
+  loops: readonly Loop[],
+  position: number,
+  expected: Aval,
+): Value {
   if (sameShape(result.aval.shape, expected.shape)) return result;
   const axes = loops.flatMap(({ mapped }, axis) => (mapped[position] ? [] : [axis]));
-  return extension.computeOne("sum over the batch", ([array]) => (array === undefined ? [] : [jax().numpy.sum(array, axes)]), [result]);
+  return extension.computeOne(
+    "sum over the batch",
+    ([array]) => (array === undefined ? [] : [jax().numpy.sum(array, axes)]),
+    [result],
+  );
 }
 
 function checkOutputs({ spec }: CallOperation, given: readonly number[]): void {
   const wrong = given.find((position) => spec.outputSlots[position]?.differentiable !== true);
   if (wrong === undefined) return;
   const path = spec.outputSlots[wrong]?.path ?? "";
-  throw programError("NOT_DIFFERENTIABLE", `A derivative of the output "${path}" of ${spec.title}, which isn't differentiable`, {
-    hint:
-      "If it should be, mark it as Differentiable in the Tesseract's output schema. Otherwise keep it out of what is " +
-      "differentiated: leave it out of the result, return it beside with hasAux, or wrap it in stopGradient.",
-  });
+  throw programError(
+    "NOT_DIFFERENTIABLE",
+    `A derivative of the output "${path}" of ${spec.title}, which isn't differentiable`,
+    {
+      hint:
+        "If it should be, mark it as Differentiable in the Tesseract's output schema. Otherwise keep it out of what is " +
+        "differentiated: leave it out of the result, return it beside with hasAux, or wrap it in stopGradient.",
+    },
+  );
 }

@@ -67,6 +67,7 @@ export const batchedStage =
   (mapped: readonly boolean[]) =>
   (full: StageFunction): StageFunction =>
   (given) =>
-    jax().vmap(((...inputs: JaxArray[]) => [...full(inputs)]) as Listed, mapped.map((each) => (each ? 0 : null)))(
-      ...(given as JaxArray[]),
-    );
+    jax().vmap(
+      ((...inputs: JaxArray[]) => [...full(inputs)]) as Listed,
+      mapped.map((each) => (each ? 0 : null)),
+    )(...(given as JaxArray[]));

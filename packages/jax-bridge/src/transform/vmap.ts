@@ -107,7 +107,11 @@ function batchStage(extension: Extension, node: StageNode, batches: Map<Value, V
 }
 
 const moved = (extension: Extension, whole: Value, axis: number): Value =>
-  extension.computeOne("move the batch to the front", ([array]) => only(array, (each) => jax().numpy.moveaxis(each, axis, 0)), [whole]);
+  extension.computeOne(
+    "move the batch to the front",
+    ([array]) => only(array, (each) => jax().numpy.moveaxis(each, axis, 0)),
+    [whole],
+  );
 
 /** The same for each element. */
 export function repeated(extension: Extension, value: Value, size: number): Value {

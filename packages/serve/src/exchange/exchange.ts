@@ -54,7 +54,8 @@ export interface Exchange {
 }
 
 export class Exchanges {
-  private readonly serverId = randomBytes(16).toString("hex");
+  /** Says on every answer that this server tells which calls have ended; clients must not guess it. */
+  readonly serverHeaders: Readonly<Record<string, string>> = { [PEER_HEADER]: randomBytes(16).toString("hex") };
 
   constructor(
     readonly exports: HeldExports,
@@ -86,7 +87,6 @@ export class Exchanges {
         const ended = givenUp.length === 0 ? [] : this.calls.ended(await elsewhere);
         return {
           ...message.headers(),
-          ...(peer === undefined && givenUp.length === 0 ? {} : { [PEER_HEADER]: this.serverId }),
           ...(ended.length === 0 ? {} : { [ENDED_HEADER]: ended.join(",") }),
         };
       },

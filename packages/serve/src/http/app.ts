@@ -1,5 +1,4 @@
 /** The HTTP side of a server: routes, and what each request goes through. */
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { type Headers, type HostTransport, TesseractError } from "@tesseract-ts/core";
 import { JsonBody } from "@tesseract-ts/core/message";
@@ -19,7 +18,9 @@ import { CallsInFlight } from "./calls-in-flight.js";
 import { docsPage } from "./docs-page.js";
 import { type Encoding, negotiate } from "./negotiation.js";
 import { notFound, Refusal } from "./refusal.js";
+import { runIdOf } from "./run-id.js";
 import { linger, sendJson, sendRefusal } from "./send.js";
+import { traceback } from "./traceback.js";
 
 /** Milliseconds that an idle connection is kept, as by the reference. */
 const KEEP_ALIVE_MS = 60_000;
@@ -90,7 +91,7 @@ export class App {
 
   private addRoutes(): void {
     const { fastify: app, access } = this;
-    const { runner, settings, observer, offer } = this.context;
+    const { runner, settings, observer, offer, exchanges } = this.context;
     // Bodies are read as they arrive, by the routes themselves.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser("*", (_request, _payload, done) => done(null));
@@ -101,6 +102,7 @@ export class App {
         // Fastify refuses a type that is none; the reference reads the body as text.
         if (headers["content-type"]?.includes("/") === false) headers["content-type"] = "text/plain";
         reply.headers(access.headers(headers));
+        if (this.exchanges) reply.headers(exchanges.serverHeaders);
         done();
       } catch (error) {
         done(error as Error);
@@ -141,8 +143,17 @@ export class App {
       async () => {
         try {
           await this.inFlight.during(reply.raw, async (controller) => {
-            const answer = await this.compute(route, request, report, controller);
-            await this.send(route, reply, answer, report, controller.signal);
+            const exchange = this.exchanges ? await this.beginExchange(request.raw, controller) : undefined;
+            try {
+              const encoded = await this.compute(route, request, exchange, report, controller);
+              await this.send(route, reply, encoded, exchange, report, controller.signal);
+            } catch (error) {
+              // A refusal says what there is to say beside it as well.
+              if (exchange !== undefined && !isAnswered(reply)) reply.headers(await exchange.headers());
+              throw error;
+            } finally {
+              exchange?.message.end(false);
+            }
           });
         } catch (error) {
           this.refuse(error, request, reply);
@@ -157,12 +168,12 @@ export class App {
   private async compute(
     route: RunnerRoute,
     request: FastifyRequest,
+    exchange: Exchange | undefined,
     report: CallReport,
     controller: AbortController,
-  ): Promise<{ readonly encoded: EncodedAnswer; readonly exchange: Exchange | undefined }> {
+  ): Promise<EncodedAnswer> {
     const { context } = this;
     const { settings, offer, exchanges } = context;
-    const exchange = this.exchanges ? await this.beginExchange(request.raw, controller) : undefined;
     const timers: NodeJS.Timeout[] = [];
     try {
       const buffers = new ReceivedBuffers(this.openBase64);
@@ -185,10 +196,7 @@ export class App {
         signal: controller.signal,
         onRead: () => this.endReading(exchange),
       };
-      return { encoded: await answerCall(call, context), exchange };
-    } catch (error) {
-      exchange?.message.end(false);
-      throw error;
+      return await answerCall(call, context);
     } finally {
       this.endReading(exchange);
       for (const timer of timers) clearTimeout(timer);
@@ -198,7 +206,8 @@ export class App {
   private async send(
     route: RunnerRoute,
     reply: FastifyReply,
-    { encoded, exchange }: { readonly encoded: EncodedAnswer; readonly exchange: Exchange | undefined },
+    encoded: EncodedAnswer,
+    exchange: Exchange | undefined,
     report: CallReport,
     signal: AbortSignal,
   ): Promise<void> {
@@ -217,7 +226,6 @@ export class App {
     }
     const format = computing.has(route) ? (report.encoding?.outputFormat ?? "json") : "json";
     if (exchange !== undefined) Object.assign(headers, await exchange.headers());
-    exchange?.message.end(false);
     await sendJson(reply, `application/${format}`, headers, body);
   }
 
@@ -306,7 +314,7 @@ export class App {
   /** Answers what went wrong, if it still can be answered. */
   private refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { observer, settings } = this.context;
-    if (reply.raw.headersSent || reply.raw.destroyed || reply.sent) {
+    if (isAnswered(reply)) {
       // That a client is gone needn't be told.
       if (!(error instanceof Refusal) && !reply.raw.destroyed) observer.failed(error, request.id);
       return;
@@ -331,23 +339,12 @@ export class App {
   }
 }
 
+/** Whether it is too late to answer anything else. */
+const isAnswered = ({ raw, sent }: FastifyReply): boolean => raw.headersSent || raw.destroyed || sent;
+
 function limitTime(controller: AbortController, timeLimit: number): NodeJS.Timeout {
   const refusal = new Refusal(504, `The call took longer than ${timeLimit} ms`);
   return setTimeout(() => controller.abort(refusal), timeLimit);
-}
-
-/** @throws Refusal 422 for a name that would leave the output directory */
-function runIdOf(url: string): string {
-  const at = url.indexOf("?");
-  if (at < 0) return randomUUID();
-  // As in the reference, the last one counts.
-  const id = new URLSearchParams(url.slice(at + 1)).getAll("run_id").at(-1);
-  if (id === undefined) return randomUUID();
-  if (/[/\\\0]/.test(id) || Buffer.byteLength(id) > 200) {
-    const msg = "A run id is a part of a file's name: without slashes, and of up to 200 bytes";
-    throw new Refusal(422, [{ type: "value_error", loc: ["query", "run_id"], msg, input: id }]);
-  }
-  return id;
 }
 
 const headersOf =
@@ -356,14 +353,3 @@ const headersOf =
     const value = headers[name];
     return Array.isArray(value) ? value.join(",") : value;
   };
-
-/** An error with all of its causes, as a log shows it. */
-export function traceback(error: unknown): string {
-  const lines: string[] = [];
-  for (let at: unknown = error; at !== undefined; at = at instanceof Error ? at.cause : undefined) {
-    const text = at instanceof Error ? (at.stack ?? String(at)) : String(at);
-    const hint = at instanceof TesseractError && at.hint !== undefined ? `\nHint: ${at.hint}` : "";
-    lines.push(text + hint);
-  }
-  return `${lines.join("\n\nCaused by: ")}\n`;
-}

@@ -110,6 +110,10 @@ function errorOf({ code, message, hint }: { code: string; message: string; hint?
     : new Error(`${code} ${message}`);
 }
 
+/** `TEST_DELAY=1ms..20ms` runs everything with random delays of queued work. */
+const { TEST_DELAY } = process.env;
+const usualDelay = TEST_DELAY === undefined ? {} : { delay: TEST_DELAY as `${number}ms` };
+
 export interface Machine {
   readonly cuda: SimulatedCuda;
   start(settings?: ProcessSettings): Promise<Peer>;
@@ -120,7 +124,7 @@ export async function onMachine(
   options: SimulatedCudaOptions,
   work: (machine: Machine) => Promise<void>,
 ): Promise<void> {
-  await using cuda = await simulatedCuda({ memory: "256MiB", ...options });
+  await using cuda = await simulatedCuda({ memory: "256MiB", ...usualDelay, ...options });
   const peers: Peer[] = [];
   try {
     await work({
