@@ -29,6 +29,7 @@ const NODE_DOES_NOT_MATTER = [
   "cuda-ipc-failures",
   "fixtures",
   "golden",
+  "gpu-suite",
   "inprocess-parity",
   "jax-programs",
   "runtime",

@@ -44,8 +44,10 @@ interface HttpAnswer {
   readonly body: unknown;
 }
 
+/** Over a connection of its own: the reference closes one some time after a call on it has failed. */
 async function send(url: string, path: string, init: RequestInit): Promise<HttpAnswer> {
-  const response = await fetch(url + path, { redirect: "manual", ...init });
+  const headers = { ...init.headers, connection: "close" };
+  const response = await fetch(url + path, { redirect: "manual", ...init, headers });
   const text = await response.text();
   const type = response.headers.get("content-type");
   const body = type?.includes("json") ? JSON.parse(text) : text;
