@@ -9,9 +9,13 @@ import { type Runtime, type RuntimeOptions, startRuntime } from "./runtime.js";
 
 type ProcessSettings = Parameters<SimulatedCuda["envWith"]>[0];
 
-/** Tesseracts whose endpoints take and make device arrays; they were written for the simulator's own tests. */
-const fixtureOf = (name: "rotate" | "echo"): string =>
-  fileURLToPath(new URL(`../../packages/cuda-simulator/test/interop/python/${name}/tesseract_api.py`, import.meta.url));
+type DeviceFixture = "rotate" | "echo" | "mixed";
+
+/** Tesseracts whose endpoints take and make device arrays; two were written for the simulator's own tests. */
+const fixtureOf = (name: DeviceFixture): string => {
+  const folder = name === "mixed" ? "../fixtures" : "../../packages/cuda-simulator/test/interop/python";
+  return fileURLToPath(new URL(`${folder}/${name}/tesseract_api.py`, import.meta.url));
+};
 
 /** A `describe` for what needs the simulator and the addon. Without them one test tells why; in CI it fails. */
 export function describeOnSimulator(name: string, tests: () => void): void {
@@ -39,7 +43,7 @@ export interface Simulated {
   readonly cuda: SimulatedCuda;
   /** Serves with `cuda_ipc`, and forbids every implicit copy to the host. */
   serve(
-    fixture: "rotate" | "echo",
+    fixture: DeviceFixture,
     settings?: ProcessSettings,
     options?: Omit<RuntimeOptions, "fixture">,
   ): Promise<Runtime>;
