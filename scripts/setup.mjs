@@ -15,7 +15,7 @@ import { makeRuntimes, missingRuntimes } from "./setup/runtimes.mjs";
 
 /** The runtime that examples use. */
 export const CURRENT_RUNTIME = "1.15";
-export const ALL_RUNTIMES = ["1.15", "1.13", "1.12"];
+export const ALL_RUNTIMES = ["1.15", "1.13", "1.12", "jax"];
 
 /**
  * @param {object} needs

@@ -35,7 +35,9 @@ const NODE_DOES_NOT_MATTER = [
   "runtime",
   "serve-cuda",
   "serve-parity",
+  "serve-jax",
   "serve-python",
+  "serve-tools",
 ];
 
 const inCi = Boolean(process.env.CI);

@@ -12,4 +12,5 @@ export const tool = (name: string): string => join(folder, name);
 /** What is missing, or `undefined` when nothing is. */
 export const missingTools = existsSync(tool("st"))
   ? undefined
-  : "No schemathesis and no tesseract-streamlit in .venv-tools, which requirements/tools.txt describes.";
+  : "No schemathesis and no tesseract-streamlit (with VTK, more than 1 GB, which is why setup leaves them out): " +
+    "python3 -m venv .venv-tools && .venv-tools/bin/pip install -r requirements/tools.txt";

@@ -1,7 +1,8 @@
-// Python environments with the reference runtime, one for each version, as requirements/runtime-*.txt pins them.
+// Python environments with the reference runtime, one for each version, as requirements/runtime-*.txt pins them; and one with
+// JAX and tesseract-jax (requirements/jax.txt).
 //
-// An environment is made under .cache/runtimes and only when whole linked as .venv (or .venv-1.13, .venv-1.12), so that
-// nobody takes a half-made one for a whole one.
+// An environment is made under .cache/runtimes and only when whole linked as .venv (or .venv-1.13, .venv-1.12, .venv-jax), so
+// that nobody takes a half-made one for a whole one.
 
 import {
   chmodSync,
@@ -24,7 +25,7 @@ import { findPython } from "./python.mjs";
 
 const home = join(cache, "runtimes");
 
-/** @typedef {"1.15" | "1.13" | "1.12"} RuntimeVersion */
+/** @typedef {"1.15" | "1.13" | "1.12" | "jax"} RuntimeVersion */
 
 /** Of these versions, those whose environment isn't whole. */
 export async function missingRuntimes(versions) {
@@ -37,8 +38,8 @@ export async function makeRuntimes(versions) {
   if (versions.length === 0) return;
   const python = await findPython();
   for (const version of versions) {
-    const title = `${linkOf(version)}: Tesseract runtime ${version} for Python ${python.version}`;
-    await step(title, () => makeRuntime(version, python.path));
+    const what = version === "jax" ? "tesseract-jax" : `Tesseract runtime ${version}`;
+    await step(`${linkOf(version)}: ${what} for Python ${python.version}`, () => makeRuntime(version, python.path));
   }
 }
 
@@ -52,7 +53,7 @@ async function makeRuntime(version, python) {
   try {
     await mustRun(python, ["-m", "venv", folder], { env });
     await mustRun(inside, ["-m", "pip", "install", "--quiet", "-r", requirementsOf(version)], { cwd: root, env });
-    await mustRun(inside, ["-c", "import tesseract_core.runtime"], { env });
+    await mustRun(inside, ["-c", `import ${version === "jax" ? "tesseract_jax" : "tesseract_core.runtime"}`], { env });
     writeWhole(join(folder, ".stamp"), stampFor(version, realpathSync(folder)));
     link(version, folder);
   } catch (error) {
@@ -105,7 +106,7 @@ const pinsOf = (version) =>
     .split("\n")
     .filter((line) => line.includes("=="));
 
-const requirementsOf = (version) => join("requirements", `runtime-${version}.txt`);
+const requirementsOf = (version) => join("requirements", version === "jax" ? "jax.txt" : `runtime-${version}.txt`);
 const linkOf = (version) => (version === "1.15" ? ".venv" : `.venv-${version}`);
 
 /** An environment's scripts name its Python by its path, so one that was moved has to be made again. */
