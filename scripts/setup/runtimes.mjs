@@ -37,10 +37,17 @@ export async function missingRuntimes(versions) {
 export async function makeRuntimes(versions) {
   if (versions.length === 0) return;
   const python = await findPython();
-  for (const version of versions) {
-    const what = version === "jax" ? "tesseract-jax" : `Tesseract runtime ${version}`;
-    await step(`${linkOf(version)}: ${what} for Python ${python.version}`, () => makeRuntime(version, python.path));
-  }
+  const queue = [...versions];
+  const lane = async () => {
+    for (let version = queue.shift(); version !== undefined; version = queue.shift()) {
+      const what = version === "jax" ? "tesseract-jax" : `Tesseract runtime ${version}`;
+      const made = version;
+      await step(`${linkOf(version)}: ${what} for Python ${python.version}`, () => makeRuntime(made, python.path));
+    }
+  };
+  // pip keeps one processor busy at most. When one lane fails, what the other is making is kept.
+  const results = await Promise.allSettled([lane(), lane()]);
+  for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
 async function makeRuntime(version, python) {
