@@ -20,15 +20,16 @@ export const ALL_RUNTIMES = ["1.15", "1.13", "1.12", "jax"];
 /**
  * @param {object} needs
  * @param {readonly string[]} needs.runtimes versions of the reference runtime, none to need no Python
+ * @param {readonly string[]} [needs.packages] folders of packages that have to be built; all if left out
  */
-export async function setup({ runtimes }) {
+export async function setup({ runtimes, packages: folders }) {
   checkNode();
   await withLock(join(cache, "setup.lock"), async () => {
     const missing = await missingRuntimes(runtimes);
     if (missing.length > 0) await findPython(); // tells at once if there is none
     const packages = async () => {
       await installDependencies();
-      await buildPackages();
+      await buildPackages(folders);
     };
     // Neither waits for the other's downloads; when one fails, what the other makes is kept.
     const results = await Promise.allSettled([packages(), makeRuntimes(missing)]);

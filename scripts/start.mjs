@@ -5,7 +5,7 @@ import { root } from "./setup/paths.mjs";
 import { CURRENT_RUNTIME, setup } from "./setup.mjs";
 
 await main(async () => {
-  await setup({ runtimes: [CURRENT_RUNTIME] });
+  await setup({ runtimes: [CURRENT_RUNTIME], packages: ["core", "transport-host"] });
   const args = ["--import", "tsx", "examples/heat/client.ts", ...process.argv.slice(2)];
   const { status } = await run(process.execPath, args, { cwd: root, env: childEnvironment(), show: true });
   return status;

@@ -7,12 +7,17 @@ import { hashOf, hashOfFiles, read, remove, writeWhole } from "./fingerprint.mjs
 import { cache, root } from "./paths.mjs";
 import { say, step, yellow } from "./progress.mjs";
 
-/** Builds the packages that changed, or that are missing files, and those that depend on them. */
-export async function buildPackages() {
+/**
+ * Builds the packages that changed, or that are missing files, and those that depend on them.
+ *
+ * @param {readonly string[]} [only] the folders of those that are needed, with what they depend on; all if left out
+ */
+export async function buildPackages(only) {
   const packages = readPackages();
   const outdated = [...packages.values()].filter(
     ({ folder, manifest }) =>
-      read(stampOf(folder)) !== fingerprint(manifest.name, packages) || !isWhole(folder, manifest),
+      (only === undefined || only.includes(folder)) &&
+      (read(stampOf(folder)) !== fingerprint(manifest.name, packages) || !isWhole(folder, manifest)),
   );
   if (outdated.length === 0) return;
   const title = `build ${outdated.map(({ folder }) => folder).join(", ")}`;
