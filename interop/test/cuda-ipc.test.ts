@@ -222,7 +222,7 @@ describeOnSimulator("the reference runtime over simulated cuda_ipc", () => {
     expect([stdout, stderr]).toEqual(["Float64Array(3) [ 2, 3, 1 ]\n", ""]);
   });
 
-  test("is called again and again without anything piling up, and without holding up the event loop", async () => {
+  test("is called again and again without anything piling up", async () => {
     const { cuda, client, rotate } = machine();
     const calls = Number(process.env.TESSERACT_CALLS ?? 1_000);
     const run = await client.run(

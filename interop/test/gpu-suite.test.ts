@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { describeOnSimulator } from "../src/simulated.js";
 
 const program = fileURLToPath(new URL("../../gpu/scripts/test.mjs", import.meta.url));
 
@@ -26,30 +27,32 @@ async function suite(...args: readonly string[]): Promise<{ status: number | nul
   return { status, ...output };
 }
 
-test("the GPU suite passes on the simulator, in which case it says so", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "gpu-suite-"));
-  try {
-    const json = join(folder, "results.json");
-    const { status, stdout, stderr } = await suite("--simulated", "--most", "4KiB", "--rules", "ipc", "--json", json);
-    expect({ status, said: status === 0 ? "" : stderr + stdout }).toEqual({ status: 0, said: "" });
-    expect(stdout).toContain("not on a GPU: the checks are simulated");
-    const found = JSON.parse(readFileSync(json, "utf8")) as Found;
-    expect(found.simulated).toBe(true);
-    const skipped = found.findings.filter((each) => each.status !== "passed").map(({ name }) => name);
-    // Libraries of the GPU that need a real one.
-    expect(skipped).toEqual(["CuPy arrays", "PyTorch arrays", "JAX arrays"]);
-    expect(new Set(found.findings.map(({ group }) => group)).size).toBe(7);
-    expect(found.sizes.map(({ bytes }) => bytes)).toEqual([1024, 4096]);
-    for (const { apply } of found.sizes) {
-      for (const timing of Object.values(apply)) expect(timing).toHaveProperty("median");
+describeOnSimulator("the GPU suite", () => {
+  test("passes on the simulator, in which case it says so", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gpu-suite-"));
+    try {
+      const json = join(folder, "results.json");
+      const { status, stdout, stderr } = await suite("--simulated", "--most", "4KiB", "--rules", "ipc", "--json", json);
+      expect({ status, said: status === 0 ? "" : stderr + stdout }).toEqual({ status: 0, said: "" });
+      expect(stdout).toContain("not on a GPU: the checks are simulated");
+      const found = JSON.parse(readFileSync(json, "utf8")) as Found;
+      expect(found.simulated).toBe(true);
+      const skipped = found.findings.filter((each) => each.status !== "passed").map(({ name }) => name);
+      // Libraries of the GPU that need a real one.
+      expect(skipped).toEqual(["CuPy arrays", "PyTorch arrays", "JAX arrays"]);
+      expect(new Set(found.findings.map(({ group }) => group)).size).toBe(7);
+      expect(found.sizes.map(({ bytes }) => bytes)).toEqual([1024, 4096]);
+      for (const { apply } of found.sizes) {
+        for (const timing of Object.values(apply)) expect(timing).toHaveProperty("median");
+      }
+    } finally {
+      await rm(folder, { recursive: true });
     }
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}, 240_000);
+  }, 240_000);
 
-test("without a driver it checks nothing, says why, and exits with 2", async () => {
-  const { status, stdout } = await suite("--driver", "/nowhere/libcuda.so.1", "--no-rules");
-  expect(status).toBe(2);
-  expect(stdout).toMatch(/There is no CUDA driver: .*\/nowhere\/libcuda\.so\.1/);
-}, 120_000);
+  test("without a driver it checks nothing, says why, and exits with 2", async () => {
+    const { status, stdout } = await suite("--driver", "/nowhere/libcuda.so.1", "--no-rules");
+    expect(status).toBe(2);
+    expect(stdout).toMatch(/There is no CUDA driver: .*\/nowhere\/libcuda\.so\.1/);
+  }, 120_000);
+});

@@ -25,14 +25,9 @@ const theirs = sharedRuntimes({
   vectors: { fixture: "vectors", env: { TESSERACT_NAME: "vectors", TESSERACT_RUNTIME_NAME: "vectors" } },
 });
 
-describe("tools", () => {
-  test("are there", (context) => {
+describe("schemathesis", () => {
+  test("finds no answer that the document doesn't describe, and no error of the server", async (context) => {
     if (missingTools !== undefined) context.skip(missingTools);
-  });
-});
-
-describe.skipIf(missingTools !== undefined)("schemathesis", () => {
-  test("finds no answer that the document doesn't describe, and no error of the server", async () => {
     const checks =
       "not_a_server_error,response_schema_conformance,content_type_conformance,response_headers_conformance";
     const url = `${served.url}/openapi.json`;
@@ -50,21 +45,18 @@ describe.skipIf(missingTools !== undefined)("schemathesis", () => {
 });
 
 describeWithRuntime("1.15", "tesseract-streamlit", () => {
-  test.skipIf(missingTools !== undefined)(
-    "makes the same app of a Tesseract, whoever serves it",
-    async () => {
-      const app = async (url: string, name: string): Promise<string> => {
-        const file = join(folder, name);
-        await runProgram(tool("tesseract-streamlit"), [url, file], { cwd: folder });
-        const text = await readFile(file, "utf8");
-        // Each has its own words for what an endpoint does, and Python writes 1 as 1.0.
-        return text
-          .replaceAll(url, "URL")
-          .replace(/_cast_type\((\d+)\.0,/g, "_cast_type($1,")
-          .replace(/"(Runs the simulation|Apply the Tesseract to the input data)\."/g, '"…"');
-      };
-      expect(await app(served.url, "ours.py")).toBe(await app(theirs.vectors().url, "theirs.py"));
-    },
-    120_000,
-  );
+  test("makes the same app of a Tesseract, whoever serves it", async (context) => {
+    if (missingTools !== undefined) context.skip(missingTools);
+    const app = async (url: string, name: string): Promise<string> => {
+      const file = join(folder, name);
+      await runProgram(tool("tesseract-streamlit"), [url, file], { cwd: folder });
+      const text = await readFile(file, "utf8");
+      // Each has its own words for what an endpoint does, and Python writes 1 as 1.0.
+      return text
+        .replaceAll(url, "URL")
+        .replace(/_cast_type\((\d+)\.0,/g, "_cast_type($1,")
+        .replace(/"(Runs the simulation|Apply the Tesseract to the input data)\."/g, '"…"');
+    };
+    expect(await app(served.url, "ours.py")).toBe(await app(theirs.vectors().url, "theirs.py"));
+  }, 120_000);
 });

@@ -275,6 +275,8 @@ export class Connection implements Backend {
             givenUp.answered(began, headers, headers(PEER_HEADER) !== undefined),
             options.transports.receive(headers),
           ]).then(() => {});
+          // It is awaited once the answer has been read; until then its failure has nobody to tell.
+          released.catch(() => {});
           return answer.begin(head);
         },
       });

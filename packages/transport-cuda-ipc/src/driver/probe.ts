@@ -71,8 +71,7 @@ export async function probeDriver(): Promise<DriverProbe> {
   } catch (error) {
     // node-gyp-build's message goes on with where it has looked.
     const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
-    const hint =
-      "It brings addons for Linux on x64 and arm64: install it again. In a clone of its repository, run `npm run build:native`.";
+    const hint = "There are addons for Linux only. In a clone of its repository, `npm run build:native` makes one.";
     return refusal("no-addon", `The native addon of @tesseract-ts/transport-cuda-ipc can't be loaded: ${first}`, hint);
   }
   if (found.problem !== undefined) return refusalOf(found.problem, found.detail, library);
