@@ -31,6 +31,15 @@ onSimulator("arrays of every dtype come back as they went", {}, async () => {
   await assertAllGivenBack();
 });
 
+onSimulator("small arrays that are made at once share one allocation", {}, async () => {
+  const arrays = await Promise.all(Array.from({ length: 9 }, (_, i) => DeviceArray.fromHost(new Float64Array([i]))));
+  assert.equal(DeviceMemory.of((await openDriver()).device()).allocatedBytes, 2 ** 21);
+  const values = await Promise.all(arrays.map(async (array) => Number((await array.copyToHost()).data[0])));
+  assert.deepEqual(values, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  for (const array of arrays) array.dispose();
+  await assertAllGivenBack();
+});
+
 onSimulator("the CUDA array interface says where and what it is", {}, async () => {
   const driver = await openDriver();
   const typestrs: Partial<Record<DType, string>> = {

@@ -123,8 +123,12 @@ RULE("a large asynchronous copy from pageable memory waits for no one, keeps its
   WORKS(cuda.cuMemcpyDtoHAsync_v2(seen.data(), pointer, kLarge, other));
   GIVES(seen.back(), 0xCD);
   // Now something is before it: it takes the bytes at the call, and nothing happens.
+  CUevent before = nullptr;
+  WORKS(cuda.cuEventCreate(&before, CU_EVENT_DISABLE_TIMING));
+  WORKS(cuda.cuEventRecord(before, stream));
   WORKS(cuda.cuMemcpyHtoDAsync_v2(pointer, host.data(), kLarge, stream));
   std::memset(host.data(), 6, kLarge);
+  GIVES(cuda.cuEventQuery(before), CUDA_ERROR_NOT_READY);
   GIVES(cuda.cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
   WORKS(cuda.cuStreamSynchronize(stream));
   HOLDS(all(read(pointer, kLarge), 5));

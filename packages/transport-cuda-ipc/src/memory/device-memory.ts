@@ -34,6 +34,8 @@ export class DeviceMemory {
   /** Least recently used first. */
   private readonly idle = new Set<Slab>();
   private idleBytes = 0;
+  /** By the bytes of their blocks, slabs that are being allocated, and how many of their blocks nobody waits for yet. */
+  private readonly coming = new Map<number, { readonly slabs: Promise<void>; spare: number }>();
   /** What is being given back to the driver. */
   private readonly freeing = new Set<Promise<unknown>>();
 
@@ -141,9 +143,33 @@ export class DeviceMemory {
   private async takeNew(blockBytes: number, wanted: readonly number[], doing: string): Promise<Block> {
     const known = this.takeIdle(blockBytes);
     if (known !== undefined) return known;
+    const coming = this.coming.get(blockBytes);
+    if (coming !== undefined && coming.spare > 0) {
+      coming.spare -= 1;
+      // Whoever asked for it gets its failure; this one then asks again.
+      await coming.slabs.catch(() => {});
+    } else {
+      await this.grow(blockBytes, wanted.filter((other) => other === blockBytes).length, doing);
+    }
+    return this.takeNew(blockBytes, wanted, doing);
+  }
+
+  /** Allocates slabs with this many blocks and more. */
+  private async grow(blockBytes: number, blocks: number, doing: string): Promise<void> {
     const bytes = Math.ceil(blockBytes / PAGE) * PAGE;
     const perSlab = Math.floor(bytes / blockBytes);
-    const count = Math.ceil(wanted.filter((other) => other === blockBytes).length / perSlab);
+    const count = Math.ceil(blocks / perSlab);
+    const slabs = this.allocate(count, bytes, blockBytes, doing);
+    const coming = { slabs, spare: count * perSlab - blocks };
+    this.coming.set(blockBytes, coming);
+    try {
+      await slabs;
+    } finally {
+      if (this.coming.get(blockBytes) === coming) this.coming.delete(blockBytes);
+    }
+  }
+
+  private async allocate(count: number, bytes: number, blockBytes: number, doing: string): Promise<void> {
     const allocate = async (slabs: number): Promise<void> => {
       const batch = new Batch(doing);
       const pointers = Array.from({ length: slabs }, () => batch.alloc(bytes, { doing: `allocating ${bytes} bytes` }));
@@ -159,9 +185,6 @@ export class DeviceMemory {
         throw isOutOfMemory(again) ? this.full(again, count * bytes, doing) : again;
       });
     }
-    const block = this.takeIdle(blockBytes);
-    if (block === undefined) return this.takeNew(blockBytes, wanted, doing);
-    return block;
   }
 
   private full(cause: TesseractError, bytes: number, doing: string): TesseractError {
