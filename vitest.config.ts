@@ -14,6 +14,9 @@ export default defineConfig({
           include: ["packages/*/test/**/*.test.ts"],
           // These need what is built in C++, and have configurations of their own.
           exclude: ["**/node_modules/**", "packages/cuda-simulator/**", "packages/transport-cuda-ipc/**"],
+          // Much more than any needs, for machines that are busy with other things.
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
       {

@@ -225,17 +225,20 @@ describe("sending", () => {
     expect(readdirSync(inputPath)).toHaveLength(3);
     await messages[1]?.lease?.release();
     expect(readdirSync(inputPath)).toHaveLength(2);
+    await Promise.all(messages.map(({ lease }) => lease?.release()));
+    expect(readdirSync(inputPath)).toEqual([]);
   });
 
   test("says how many bytes each compressed array has", async () => {
     const array = hostArray(new Float64Array(1000));
-    const { arrays } = await binref({ inputPath }).encode([array, array], { compression: "lz4" });
+    const { arrays, lease } = await binref({ inputPath }).encode([array, array], { compression: "lz4" });
     const [name] = readdirSync(inputPath);
     const { length } = compress(new Uint8Array(8000));
     expect(arrays.map(({ data }) => data)).toEqual([
       { encoding: "binref", buffer: `${name}:0:${length}`, compression: "lz4" },
       { encoding: "binref", buffer: `${name}:${length}:${length}`, compression: "lz4" },
     ]);
+    await lease?.release();
   });
 
   test("begins a new file after 100 MB", async () => {
