@@ -20,7 +20,12 @@ export interface Offered {
   readonly transports: readonly Transport[];
 }
 
-/** @throws TesseractError INVALID_ARGUMENT, TRANSPORT_MISSING, TRANSPORT_UNUSABLE */
+/**
+ * A GPU transport that can't be used here is offered all the same, as by the reference: its check tells clients why, and they
+ * go through the host. The process is warned.
+ *
+ * @throws TesseractError INVALID_ARGUMENT, TRANSPORT_MISSING
+ */
 export async function offerOf(given: Transports, settings: Settings): Promise<Offered> {
   const transports: Transport[] = [];
   for (const transport of given.flat()) {
@@ -43,7 +48,7 @@ export async function offerOf(given: Transports, settings: Settings): Promise<Of
       hint: `There is one for each of ${outputFormats.join(", ") || "none"}. Pass another in \`transports\`, or set \`outputFormat\`.`,
     });
   }
-  if (gpuTransport !== "none") await requireDevice(transports, gpuTransport);
+  if (gpuTransport !== "none") await lookForDevice(transports, gpuTransport);
   const gpuTransports = gpuTransport === "none" ? ["none"] : ["none", gpuTransport];
   return {
     offer: { outputFormats, gpuTransports, compressions: ["none", "lz4"], outputFormat, compression },
@@ -51,7 +56,7 @@ export async function offerOf(given: Transports, settings: Settings): Promise<Of
   };
 }
 
-async function requireDevice(transports: readonly Transport[], name: string): Promise<void> {
+async function lookForDevice(transports: readonly Transport[], name: string): Promise<void> {
   const transport = transports.find((candidate): candidate is DeviceTransport => candidate.carries === "device");
   if (transport === undefined) {
     throw new TesseractError("TRANSPORT_MISSING", `No transport was passed for gpuTransport "${name}"`, {
@@ -60,8 +65,9 @@ async function requireDevice(transports: readonly Transport[], name: string): Pr
   }
   const probe = await transport.probe();
   if (probe.ok) return;
-  throw new TesseractError("TRANSPORT_UNUSABLE", `The transport "${name}" can't be used: ${probe.reason}`, {
-    hint: probe.hint,
+  process.emitWarning(`The transport "${name}" can't be used by this server: ${probe.reason}`, {
+    code: "TRANSPORT_UNUSABLE",
+    ...(probe.hint === undefined ? {} : { detail: probe.hint }),
   });
 }
 

@@ -49,7 +49,7 @@ export interface ServedTesseract extends AsyncDisposable {
  *
  * @param tesseract a definition, or the file whose default export it is. Threads (`runIn: "worker"`) and several worker
  *   processes need a file.
- * @throws TesseractError INVALID_ARGUMENT; LOAD_FAILED; TRANSPORT_MISSING, TRANSPORT_UNUSABLE; CONNECTION_FAILED if the
+ * @throws TesseractError INVALID_ARGUMENT; LOAD_FAILED; TRANSPORT_MISSING; CONNECTION_FAILED if the
  *   address can't be listened on
  *
  * @example

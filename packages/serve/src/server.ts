@@ -37,7 +37,7 @@ export class Server {
     private readonly settings: Settings,
   ) {}
 
-  /** @throws TesseractError INVALID_ARGUMENT, TRANSPORT_MISSING, TRANSPORT_UNUSABLE, LOAD_FAILED */
+  /** @throws TesseractError INVALID_ARGUMENT, TRANSPORT_MISSING, LOAD_FAILED */
   static async create(parts: ServerParts): Promise<Server> {
     const { definition, settings, operators, logger, worker } = parts;
     const { gpuTransport } = settings;

@@ -308,6 +308,12 @@ describe("agreements", () => {
   });
 });
 
+/** What a server answers a check with. */
+async function checked({ url }: Serving, body: unknown): Promise<unknown> {
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  return (await request(`${url}/check_gpu_transport`, init)).json;
+}
+
 describe("serving a GPU transport", () => {
   test("is refused for endpoints that can't take GPU arrays, and without the transport", async () => {
     const options = { port: 0, gpuTransport: "cuda_ipc" } as const;
@@ -317,10 +323,20 @@ describe("serving a GPU transport", () => {
     expect(await failureOf(() => serving(definition, options))).toEqual(
       tesseractError("TRANSPORT_MISSING", "cuda_ipc"),
     );
+  });
+
+  test("that can't be used here starts, with a warning, and says why to those who check", async () => {
     const unusable = { ...fakeGpu(folder), probe: async () => ({ ok: false, reason: "no driver" }) as const };
-    expect(await failureOf(() => serving(definition, { ...options, transports: [unusable, host()] }))).toEqual(
-      tesseractError("TRANSPORT_UNUSABLE", "no driver"),
-    );
+    const warnings = vi.spyOn(process, "emitWarning").mockReturnValue();
+    const served = await serving(definition, { port: 0, gpuTransport: "cuda_ipc", transports: [unusable, host()] });
+    expect(warnings.mock.calls).toEqual([
+      [expect.stringContaining("no driver"), expect.objectContaining({ code: "TRANSPORT_UNUSABLE" })],
+    ]);
+    warnings.mockRestore();
+    expect(await checked(served, { gpu_transport: "cuda_ipc", array: {}, expected: "" })).toEqual({
+      ok: false,
+      reason: 'The server can\'t use "cuda_ipc": no driver',
+    });
   });
 
   test("is advertised, and nothing of it is decoded where it isn't enabled", async () => {
@@ -336,14 +352,7 @@ describe("serving a GPU transport", () => {
 
   test("answers checks that fail with the reason", async () => {
     const served = await serve();
-    const check = async (body: unknown) =>
-      (
-        await request(`${served.url}/check_gpu_transport`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify(body),
-        })
-      ).json;
+    const check = (body: unknown) => checked(served, body);
     const { arrays, lease } = await fakeGpu(folder).encodeCheck(new Uint8Array(256).fill(7), {});
     const good = { gpu_transport: "cuda_ipc", array: arrays[0], expected: Buffer.alloc(256, 7).toString("base64") };
     expect(await check(good)).toMatchObject({ ok: true, array: { shape: [256], dtype: "uint8" } });

@@ -31,6 +31,11 @@ export async function answerCheck(
       `The GPU transport ${JSON.stringify(name) ?? "undefined"} isn't enabled here (available: ${available})`,
     );
   }
+  const probe = await transport.probe();
+  if (!probe.ok) {
+    const hint = probe.hint === undefined ? "" : `. ${probe.hint}`;
+    return refused(`The server can't use "${transport.name}": ${probe.reason}${hint}`);
+  }
   try {
     return await exchange(transport, array, expected, signal);
   } catch (error) {
