@@ -70,6 +70,25 @@ describe("endpoints", () => {
     });
   });
 
+  test("have the paths of arrays that may be left out, in whatever way", () => {
+    const one = () => differentiable(array("float64", []));
+    defineTesseract({
+      name: "left out",
+      inputs: z.object({
+        a: one().prefault(1),
+        b: one().readonly(),
+        c: one().nullable().prefault(2),
+        d: one().optional().nonoptional(),
+      }),
+      outputs,
+      apply: ({ a }) => ({ y: [...a.data] }),
+      vectorJacobianProduct: ({ vjpInputs }) => {
+        expectTypeOf(vjpInputs).toEqualTypeOf<readonly ("a" | "b" | "c" | "d")[]>();
+        return { a: 1 };
+      },
+    });
+  });
+
   test("can't return what the schema doesn't have", () => {
     const base = { name: "wrong", inputs, outputs } as const;
     // @ts-expect-error y is missing

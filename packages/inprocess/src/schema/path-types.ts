@@ -10,6 +10,15 @@ interface Entry<Path extends string, D extends DType> {
   readonly array: HostArray<D>;
 }
 
+/** What may stand around a schema without changing its path: all that a definition takes. */
+type Wrapper<Inner extends z.core.$ZodType> =
+  | z.ZodOptional<Inner>
+  | z.ZodNonOptional<Inner>
+  | z.ZodNullable<Inner>
+  | z.ZodDefault<Inner>
+  | z.ZodPrefault<Inner>
+  | z.ZodReadonly<Inner>;
+
 /** A union with one {@link Entry} for each differentiable array; `[3]` and `{key}` are patterns. */
 export type DifferentiableEntries<S, Path extends string = ""> =
   S extends DifferentiableBrand<infer D>
@@ -24,7 +33,7 @@ export type DifferentiableEntries<S, Path extends string = ""> =
             ? DifferentiableEntries<Value, Join<Path, `{${string}}`>>
             : S extends z.ZodUnion<infer Options>
               ? DifferentiableEntries<Options[number], Path>
-              : S extends z.ZodOptional<infer Inner> | z.ZodNullable<infer Inner> | z.ZodDefault<infer Inner>
+              : S extends Wrapper<infer Inner>
                 ? DifferentiableEntries<Inner, Path>
                 : never;
 
