@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <sched.h>
 
+#include "../src/machine_state.h"
 #include "rules.h"
 
 using namespace rules;
@@ -29,6 +31,11 @@ int filesOf(const std::string& machine) {
 }
 
 std::string machine() { return std::getenv("CUDA_SIMULATOR_MACHINE"); }
+
+/** The file that the processes of this machine share. */
+std::string segment(const std::string& folder = "/dev/shm") {
+  return folder + "/cuda-simulator." + std::to_string(geteuid()) + "." + machine();
+}
 
 }  // namespace
 
@@ -117,6 +124,22 @@ RULE("a process may be killed in the middle of anything") {
   GIVES(free, total);
 }
 
+RULE("what a process left half done that was killed in the middle of a change is put right") {
+  start();
+  int file = open(segment().c_str(), O_RDWR | O_CLOEXEC);
+  void* mapped = mmap(nullptr, sizeof(simulator::MachineState), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  HOLDS(mapped != MAP_FAILED);
+  auto* state = static_cast<simulator::MachineState*>(mapped);
+  // As if it had just charged for an allocation.
+  state->lockHolder = simulator::kMostProcesses;
+  state->used[0] += 1 << 20;
+  size_t free = 0, total = 0;
+  WORKS(cuda.cuMemGetInfo_v2(&free, &total));
+  GIVES(free, total);
+  munmap(mapped, sizeof(simulator::MachineState));
+  close(file);
+}
+
 ROLE(triesToStart) { tell(cuda.cuInit(0)); }
 
 RULE("a process with other settings can't join", "CUDA_SIMULATOR_MEMORY=64MiB") {
@@ -130,9 +153,13 @@ RULE("a process with other settings can't join", "CUDA_SIMULATOR_MEMORY=64MiB") 
 RULE("a control segment that is too short is another version's, and isn't touched") {
   char folder[] = "/tmp/rules-XXXXXX";  // where no other start takes it for a dead machine's
   HOLDS(mkdtemp(folder) != nullptr);
-  std::string segment = folder + ("/cuda-simulator." + std::to_string(geteuid())) + "." + machine();
-  int file = open(segment.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  HOLDS(ftruncate(file, 100) == 0);
+  int file = open(segment(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  start();
+  int whole = open(segment().c_str(), O_RDONLY | O_CLOEXEC);
+  char beginning[100];  // which is as it should be
+  HOLDS(read(whole, beginning, sizeof beginning) == sizeof beginning);
+  HOLDS(write(file, beginning, sizeof beginning) == sizeof beginning);
+  close(whole);
   struct flock alive {};  // of a process of that version
   alive.l_type = F_WRLCK;
   alive.l_len = 1;
@@ -142,7 +169,7 @@ RULE("a control segment that is too short is another version's, and isn't touche
   struct stat status {};
   HOLDS(fstat(file, &status) == 0 && status.st_size == 100);
   close(file);
-  unlink(segment.c_str());
+  unlink(segment(folder).c_str());
   rmdir(folder);
 }
 
@@ -169,8 +196,7 @@ ROLE(startsInSmallMemory) {
   bool clear = text.find("--shm-size") != std::string::npos && text.find("64 MiB") != std::string::npos &&
                text.find("CUDA_SIMULATOR_MEMORY") != std::string::npos;
   struct stat status {};
-  std::string segment = "/dev/shm/cuda-simulator." + std::to_string(geteuid()) + "." + machine();
-  bool untouched = stat(segment.c_str(), &status) != 0;
+  bool untouched = stat(segment().c_str(), &status) != 0;
   tell(result);
   tell(clear);
   tell(untouched);
