@@ -82,6 +82,26 @@ export type ErrorCode =
   | "ARRAY_CONSUMED"
   /** The result of a call outside programs is used without `await`. */
   | "AWAIT_MISSING"
+  /** A started Tesseract's process or container ended before it answered; `log` has its last lines. */
+  | "START_FAILED"
+  /** A started Tesseract didn't answer in time; `log` has its last lines. */
+  | "START_TIMED_OUT"
+  /** The port that a Tesseract was to be started on is taken. */
+  | "PORT_TAKEN"
+  /** A started Tesseract's process or container ended during a call, or before it; `log` has its last lines. */
+  | "PROCESS_ENDED"
+  /** A Python environment can't be built, or has no runtime; `log` has the last lines of what failed. */
+  | "ENVIRONMENT_FAILED"
+  /** No container engine is installed, or it doesn't answer. */
+  | "ENGINE_UNAVAILABLE"
+  /** The container engine refused or failed what it was asked for; the message has its words. */
+  | "ENGINE_FAILED"
+  /** The container engine has no such image. */
+  | "IMAGE_NOT_FOUND"
+  /** An image that serves no Tesseract, or that this machine can't run. */
+  | "IMAGE_INVALID"
+  /** An image can't be built; `log` has the last lines of what failed. */
+  | "BUILD_FAILED"
   /** This platform can't do it: a big-endian host, files in a browser. */
   | "UNSUPPORTED_PLATFORM";
 
@@ -107,6 +127,8 @@ export interface ErrorDetails {
   /** The beginning of the answer's body, where an answer caused the error. */
   readonly body?: string | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
+  /** The last lines that a process or container printed, where its end or its silence is the error. */
+  readonly log?: readonly string[] | undefined;
 }
 
 /** Known to every copy of this module: a program may have one as ESM and one as CommonJS, by way of a plugin. */
@@ -130,15 +152,19 @@ export class TesseractError extends Error {
   declare readonly status?: number;
   declare readonly body?: string;
   declare readonly issues: readonly ValidationIssue[];
+  /** The last lines, oldest first, of a process or container whose end or silence is the error. */
+  declare readonly log?: readonly string[];
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     // Only what is there, so that an error that is printed says no more than that.
-    const { hint, status, body, issues } = details;
+    const { hint, status, body, issues, log } = details;
     Object.assign(
       this,
-      Object.fromEntries(Object.entries({ hint, status, body, issues }).filter(([, value]) => value !== undefined)),
+      Object.fromEntries(
+        Object.entries({ hint, status, body, issues, log }).filter(([, value]) => value !== undefined),
+      ),
     );
   }
 }

@@ -48,6 +48,8 @@ export interface TextSource {
   readonly byteLength?: number;
   /** The text in UTF-8. A chunk stays as it is until the next but one is asked for. */
   chunks(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  /** The same as one string, asked for only where `byteLength` says that it is short: that is sooner sent than chunks. */
+  text?(): string;
 }
 
 /** What a message said of an array before its data came; unchecked. */

@@ -183,6 +183,16 @@ describe("an error", () => {
       IMPURE_FUNCTION: true,
       ARRAY_CONSUMED: true,
       AWAIT_MISSING: true,
+      START_FAILED: true,
+      START_TIMED_OUT: true,
+      PORT_TAKEN: true,
+      PROCESS_ENDED: true,
+      ENVIRONMENT_FAILED: true,
+      ENGINE_UNAVAILABLE: true,
+      ENGINE_FAILED: true,
+      IMAGE_NOT_FOUND: true,
+      IMAGE_INVALID: true,
+      BUILD_FAILED: true,
       UNSUPPORTED_PLATFORM: true,
     };
     expectTypeOf<keyof typeof codes>().toEqualTypeOf<ErrorCode>();

@@ -37,7 +37,7 @@ export async function compress(bytes: Uint8Array, signal: AbortSignal | undefine
 export async function arrayFromBytes(
   { path, dtype, shape, data }: ReceivedArray,
   bytes: Uint8Array,
-  signal: AbortSignal | undefined,
+  context: { readonly signal?: AbortSignal | undefined },
 ): Promise<HostArray> {
   const elements = elementCount(shape);
   const expected = elements * itemSize(dtype);
@@ -47,7 +47,7 @@ export async function arrayFromBytes(
     }
     return makeHostArray(dtype, shape, viewAs(dtype, from.buffer, from.byteOffset, elements));
   };
-  if (data.compression === "lz4") return array(await decompress(bytes, expected, path, signal));
+  if (data.compression === "lz4") return array(await decompress(bytes, expected, path, context.signal));
   if (bytes.length !== expected) {
     throw new TesseractError(
       "DECODE_FAILED",

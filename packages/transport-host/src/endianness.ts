@@ -11,8 +11,11 @@ export const endianness = (words = new Uint16Array([1])): ProbeResult =>
         hint: "Run the program on a little-endian machine.",
       };
 
+/** A machine stays as it is, and each call asks. */
+const own = endianness();
+
 /** @throws TesseractError UNSUPPORTED_PLATFORM */
-export function refuseBigEndian(found = endianness()): void {
+export function refuseBigEndian(found = own): void {
   if (!found.ok)
     throw new TesseractError("UNSUPPORTED_PLATFORM", `Arrays can't be sent from here: ${found.reason}`, {
       hint: found.hint,

@@ -17,7 +17,7 @@ export interface RequestBody {
   /** Undefined where it isn't known before the last chunk. */
   readonly byteLength: number | undefined;
   /** The whole body, where it is small enough to be had at once. */
-  readonly bytes?: Uint8Array;
+  readonly bytes?: Uint8Array | undefined;
   /** The body from its start; may be asked for again. A chunk stays as it is until the next but one is asked for. */
   chunks(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }

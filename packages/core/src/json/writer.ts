@@ -5,6 +5,8 @@ import type { TextSource } from "../transport.js";
 
 /** Bodies up to this many bytes are built at once; sending one buffer costs less than sending pieces. */
 const SMALL_BODY = 1 << 18;
+/** Sources up to this many bytes are asked for their whole text, if they have it: a string is joined to others for nothing. */
+const SHORT_SOURCE = 1 << 15;
 /** Characters of text that are gathered before they become bytes: a long list isn't one string either. */
 const LONGEST_TEXT = 1 << 20;
 const encoder = new TextEncoder();
@@ -21,16 +23,31 @@ export const isTextSource = (value: unknown): value is TextSource =>
 
 /** A tree's JSON: pieces of text, and sources of text. */
 export class JsonBody implements RequestBody {
-  readonly byteLength: number | undefined;
-  readonly bytes?: Uint8Array;
+  /** The whole body, where it is small and all its sources could give their texts. */
+  readonly text: string | undefined;
+  private readonly length: number | undefined;
+  private whole: Uint8Array | undefined;
 
-  private constructor(private readonly parts: readonly (Uint8Array | TextSource)[]) {
-    this.byteLength = parts.reduce<number | undefined>(
+  private constructor(
+    private readonly parts: readonly (Uint8Array | TextSource)[],
+    text: string | undefined,
+  ) {
+    this.text = text;
+    if (text !== undefined) return;
+    this.length = parts.reduce<number | undefined>(
       (sum, part) => (sum === undefined || part.byteLength === undefined ? undefined : sum + part.byteLength),
       0,
     );
-    const bytes = smallBody(parts, this.byteLength);
-    if (bytes !== undefined) this.bytes = bytes;
+    this.whole = smallBody(parts, this.length);
+  }
+
+  get byteLength(): number | undefined {
+    return this.text === undefined ? this.length : this.bytes?.length;
+  }
+
+  get bytes(): Uint8Array | undefined {
+    if (this.text !== undefined) this.whole ??= encoder.encode(this.text);
+    return this.whole;
   }
 
   /**
@@ -45,40 +62,55 @@ export class JsonBody implements RequestBody {
       if (text !== "") parts.push(encoder.encode(text));
       text = "";
     };
-    const write = (value: unknown): void => {
-      if (isTextSource(value)) {
-        if (value.as === "string") text += '"';
+    const writeSource = (source: TextSource): void => {
+      if (source.as === "string") text += '"';
+      const whole = shortText(source);
+      if (whole === undefined) {
         flush();
-        parts.push(value);
-        if (value.as === "string") text += '"';
+        parts.push(source);
+      } else {
+        text += whole;
+        if (text.length > LONGEST_TEXT) flush();
+      }
+      if (source.as === "string") text += '"';
+    };
+    const write = (value: unknown): void => {
+      if (typeof value !== "object" || value === null) {
+        text += scalar(value);
       } else if (Array.isArray(value)) {
         text += "[";
-        value.forEach((item, index) => {
+        for (let index = 0; index < value.length; index++) {
           if (index > 0) text += ",";
-          write(item);
+          write(value[index]);
           if (text.length > LONGEST_TEXT) flush();
-        });
+        }
         text += "]";
-      } else if (typeof value === "object" && value !== null) {
+      } else if (isTextSource(value)) {
+        writeSource(value);
+      } else {
         text += "{";
         let first = true;
-        for (const [key, member] of Object.entries(value)) {
+        for (const key of Object.keys(value)) {
+          const member = (value as Readonly<Record<string, unknown>>)[key];
           if (member === undefined) continue;
           text += `${first ? "" : ","}${JSON.stringify(key)}:`;
           first = false;
           write(member);
         }
         text += "}";
-      } else {
-        text += scalar(value);
       }
     };
     write(tree);
+    if (parts.length === 0 && text.length <= SMALL_BODY) return new JsonBody(parts, text);
     flush();
-    return new JsonBody(parts);
+    return new JsonBody(parts, undefined);
   }
 
   async *chunks(): AsyncGenerator<Uint8Array> {
+    if (this.text !== undefined) {
+      yield encoder.encode(this.text);
+      return;
+    }
     for (const part of this.parts) {
       if (part instanceof Uint8Array) {
         yield part;
@@ -90,6 +122,16 @@ export class JsonBody implements RequestBody {
         throw brokenSource(error);
       }
     }
+  }
+}
+
+function shortText(source: TextSource): string | undefined {
+  if (source.text === undefined || source.byteLength === undefined || source.byteLength > SHORT_SOURCE)
+    return undefined;
+  try {
+    return source.text();
+  } catch (error) {
+    throw brokenSource(error);
   }
 }
 

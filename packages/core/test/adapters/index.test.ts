@@ -2,6 +2,7 @@ import { runInNewContext } from "node:vm";
 import { numpy as np } from "@jax-js/jax";
 import * as tf from "@tensorflow/tfjs-core";
 import "@tensorflow/tfjs-backend-cpu";
+import { Float32, tableFromArrays, vectorFromArray } from "apache-arrow";
 import createView from "ndarray";
 import { Tensor } from "onnxruntime-common";
 import { describe, expect, test } from "vitest";
@@ -19,6 +20,7 @@ test.each([
   ["TensorFlow.js", () => tf.tensor1d([1, 2])],
   ["onnxruntime", () => new Tensor("float32", new Float32Array(2), [2])],
   ["ndarray", () => createView(new Float32Array(2))],
+  ["Apache Arrow", () => vectorFromArray([1, 2], new Float32())],
 ])("an array of %s is recognized by its own adapter alone", (name, make) => {
   expect(recognizedBy(make())).toEqual([name]);
 });
@@ -46,6 +48,7 @@ describe("no adapter recognizes", () => {
     ["a map", new Map([["shape", [2]]])],
     ["a promise of an array", Promise.resolve(createView(new Float32Array(2)))],
     ["a buffer of TensorFlow.js", tf.buffer([2])],
+    ["a table of Apache Arrow", tableFromArrays({ x: new Float32Array(2) })],
     [
       "an object of a class with an array's members but not its methods",
       new (class {

@@ -232,15 +232,17 @@ describe("resolveGpuTransport", () => {
     ));
 
   test("lets one caller stop waiting without ending the check for the others", async () => {
-    let answer: () => void = () => {};
+    let arrived: (answer: () => void) => void;
+    const asked = new Promise<() => void>((resolve) => {
+      arrived = resolve;
+    });
     await withGpu(
-      (request, response, device) => {
-        answer = () => void passCheck(request, response, device);
-      },
+      (request, response, device) => arrived(() => void passCheck(request, response, device)),
       async ({ tess, requests }) => {
         const impatient = tess.resolveGpuTransport({ timeout: 20 });
         const patient = tess.resolveGpuTransport();
         expect(await failureOf(() => impatient)).toEqual(tesseractError("TIMEOUT"));
+        const answer = await asked;
         answer();
         expect(await patient).toBe("numbered_gpu");
         expect(requests).toHaveLength(1);

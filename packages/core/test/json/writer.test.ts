@@ -141,6 +141,30 @@ describe("a source of text", () => {
     expect(body.byteLength).toBe(byteLength + 4);
   });
 
+  test("that has its whole text gives it where it is short, and the body is one string", async () => {
+    const texts: string[] = [];
+    const whole = (text: string): TextSource =>
+      source([text], {
+        text: () => {
+          texts.push(text);
+          return text;
+        },
+      });
+    const body = JsonBody.of({ é: whole("ab"), list: [whole("c"), 1] });
+    const expected = '{"é":"ab","list":["c",1]}';
+    expect([body.text, body.byteLength, body.bytes]).toEqual([expected, utf8(expected).length, utf8(expected)]);
+    expect(await textOf(body)).toBe(expected);
+    const long = JsonBody.of([whole("x".repeat(1 << 16))]);
+    expect([long.text, long.byteLength]).toEqual([undefined, (1 << 16) + 4]);
+    expect(texts).toEqual(["ab", "c"]);
+    const broken = source(["x"], {
+      text: () => {
+        throw new Error("no text");
+      },
+    });
+    expect(await failureOf(() => JsonBody.of([broken]))).toEqual(tesseractError("TRANSPORT_UNUSABLE"));
+  });
+
   test("is told from a plain object by its method", () => {
     expect(isTextSource(source([]))).toBe(true);
     expect(isTextSource({ as: "string", chunks: 3 })).toBe(false);

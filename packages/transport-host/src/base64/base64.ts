@@ -9,7 +9,7 @@ import {
   TesseractError,
   type TextSource,
 } from "@tesseract-ts/core";
-import { encodeInto, uninitialized } from "#base64";
+import { encodeInto, encodeText, uninitialized } from "#base64";
 import { arrayFromBytes, compress } from "../buffers.js";
 import { endianness, refuseBigEndian } from "../endianness.js";
 import { Base64Sink, expectedBytes } from "./base64-sink.js";
@@ -26,19 +26,20 @@ export function base64(): HostTransport {
     carries: "host",
     reach: "network",
     probe: async () => endianness(),
-    async encode(arrays, { compression, signal }) {
+    async encode(arrays, context) {
       refuseBigEndian();
+      const { compression } = context;
       const encoded: EncodedArray[] = [];
       for (const array of arrays) {
         if (compression === "none") encoded.push(encodedAs(array, bytesOf(array)));
-        else encoded.push(encodedAs(array, await compress(bytesOf(array), signal), compression));
+        else encoded.push(encodedAs(array, await compress(bytesOf(array), context.signal), compression));
       }
       return { arrays: encoded };
     },
-    async decode(encoded, { signal }) {
+    async decode(encoded, context) {
       refuseBigEndian();
       const arrays: HostArray[] = [];
-      for (const array of encoded) arrays.push(await arrayFromBytes(array, received(array), signal));
+      for (const array of encoded) arrays.push(await arrayFromBytes(array, received(array), context));
       return arrays;
     },
     openBuffer: ({ path, shape, dtype }, atMost) => new Base64Sink(path, expectedBytes(shape, dtype), atMost),
@@ -56,6 +57,7 @@ export const encodedAs = (array: HostArray, bytes: Uint8Array, compression?: "lz
 const base64Text = (bytes: Uint8Array): TextSource => ({
   as: "string",
   byteLength: Math.ceil(bytes.length / 3) * 4,
+  text: () => encodeText(bytes),
   *chunks() {
     // Two buffers in turn, as long as a chunk has to stay: memory for all of them would be work for the collector.
     const buffers: Uint8Array[] = [];

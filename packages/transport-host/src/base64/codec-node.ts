@@ -17,6 +17,9 @@ export function uninitialized(bytes: number): Uint8Array<ArrayBuffer> {
 }
 
 /** As its namesake in codec.ts. */
+export const encodeText = (bytes: Uint8Array): string => bufferOver(bytes).toString("base64");
+
+/** As its namesake in codec.ts. */
 export function encodeInto(source: Uint8Array, start: number, end: number, target: Uint8Array, offset: number): void {
   const from = bufferOver(source);
   const to = bufferOver(target);

@@ -15,6 +15,9 @@ const pairs = Uint16Array.from(
 /** Memory that is going to be written all over. */
 export const uninitialized = (bytes: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
 
+/** The base64 of a few kilobytes, as one string. */
+export const encodeText = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
+
 /**
  * Writes the base64 of `source[start..end)` to `target` from `offset` on. `end - start` is a multiple of 3.
  */

@@ -122,7 +122,7 @@ async function readAll(
   refuseBigEndian();
   const arrays: HostArray[] = [];
   for (const array of encoded) {
-    arrays.push(await arrayFromBytes(array, await readFile(array, directory, memory, signal), signal));
+    arrays.push(await arrayFromBytes(array, await readFile(array, directory, memory, signal), { signal }));
   }
   return arrays;
 }

@@ -17,6 +17,15 @@ const codecs = [
 const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 const ascii = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, "latin1"));
 
+test.each(codecs)("%s gives the text of a few bytes as one string", (_, { encodeText }) => {
+  for (let length = 0; length < 20; length++) {
+    const bytes = randomBytes(length + 3, length).subarray(3);
+    expect(encodeText(bytes)).toBe(toText(bytes));
+  }
+  const most = randomBytes(24 * 1024, 1);
+  expect(encodeText(most)).toBe(toText(most));
+});
+
 /** What the transport makes of base64 text that comes in these pieces. */
 async function decode(
   chunks: readonly Uint8Array[],
