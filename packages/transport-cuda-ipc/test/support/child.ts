@@ -11,8 +11,9 @@ if (body === undefined) throw new Error(`${file} has no test and no role ${name}
 await body();
 if (process.connected) process.disconnect();
 
-if (isSanitized) {
-  // That it was the sanitized addon, if any.
-  const [addon] = readFileSync("/proc/self/maps", "utf8").match(/\S+cuda_ipc\.node/) ?? [];
-  if (addon !== undefined && !addon.includes("build-sanitized")) throw new Error(`${addon} was used`);
+// That it was the addon that was asked for, if any.
+const wanted = isSanitized ? "build-sanitized" : process.env.TESSERACT_TEST_ADDON;
+if (wanted !== undefined) {
+  const [addon] = readFileSync("/proc/self/maps", "utf8").match(/\S+cuda[_-]ipc\S*\.node/) ?? [];
+  if (addon !== undefined && !addon.includes(wanted)) throw new Error(`${addon} was used`);
 }

@@ -22,6 +22,10 @@ export interface SimulatedTestOptions extends SimulatedCudaOptions {
 
 type Body = () => Promise<void>;
 
+/** A Node for another processor or C library, whose own `process.execPath` isn't a program that starts it. */
+const otherNode = process.env.TESSERACT_TEST_NODE;
+const node = otherNode ?? process.execPath;
+
 /** What `child.ts` can run: the bodies of the tests and the roles of the file that it has imported. */
 export const bodies = new Map<string, Body>();
 
@@ -44,13 +48,13 @@ export function onSimulator(name: string, options: SimulatedTestOptions, body: B
   }
   const { test, expect, simulatedCuda, bundleOf, sanitizerVariables } = runner;
   const { env = {}, check, mayLeak = false, timeout = 30_000, ...machine } = options;
-  const limit = isSanitized ? 4 * timeout : timeout;
+  const limit = isSanitized || otherNode !== undefined ? 4 * timeout : timeout;
   test(name, { timeout: limit + 5_000 }, async ({ task }) => {
     await using cuda = await simulatedCuda({ devices: 2, memory: "64MiB", delay: "0ms..2ms", ...machine });
     const child = bundleOf(fileURLToPath(new URL("./child.ts", import.meta.url)));
     const args = argumentsFor(child, bundleOf(task.file.filepath), name);
     const variables = { SIMULATED_TEST: "1", ...sanitizerVariables(), ...env };
-    const result = await cuda.run(process.execPath, args, { env: variables, timeout: limit });
+    const result = await cuda.run(node, args, { env: variables, timeout: limit });
     expect(result, `${result.stdout}\n${result.stderr}`).toMatchObject({ exitCode: 0, signal: null });
     const { trace } = cuda;
     expect(trace.hazards).toEqual([]);
@@ -72,7 +76,7 @@ export function role(name: string, body: Body): void {
 /** A role in another process on the same machine, with a channel for messages. */
 export function startRole(name: string, env: Readonly<Record<string, string>> = {}): ChildProcess {
   const [, child = "", file = ""] = process.argv;
-  return spawn(process.execPath, argumentsFor(child, file, name), {
+  return spawn(node, argumentsFor(child, file, name), {
     env: { ...process.env, ...env },
     stdio: ["ignore", 2, 2, "ipc"],
     serialization: "advanced",
