@@ -2,17 +2,14 @@
 // UndefinedBehaviorSanitizer: build-sanitized/build/Release/cuda_ipc.node.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { headers } from "./prebuilds/headers.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
-
-// The headers that came with this Node, where they did; otherwise node-gyp fetches them.
-const prefix = dirname(dirname(process.execPath));
-const headers = existsSync(join(prefix, "include", "node", "common.gypi")) ? { npm_config_nodedir: prefix } : {};
 
 if (process.platform !== "linux") {
   console.log("The addon is for Linux; there is nothing to build here.");
@@ -20,7 +17,6 @@ if (process.platform !== "linux") {
 }
 
 if (process.argv.includes("--sanitize")) buildSanitized();
-else if (process.argv.includes("--prebuild")) prebuild();
 else buildHere();
 
 function buildHere() {
@@ -38,16 +34,10 @@ function buildSanitized() {
   run("node-gyp/bin/node-gyp.js", ["rebuild"], folder, variables);
 }
 
-/** N-API is the same in every Node, so one build for this platform is enough. */
-function prebuild() {
-  run("prebuildify/bin.js", ["--napi", "--strip", "--tag-libc", "--target", `node@${process.versions.node}`], root);
-  buildHere(); // prebuildify takes it away
-}
-
 function run(program, args, folder, variables = {}) {
   const { status, error } = spawnSync(process.execPath, [require.resolve(program), ...args], {
     cwd: folder,
-    env: { ...process.env, ...headers, ...variables },
+    env: { ...process.env, ...headers(), ...variables },
     stdio: "inherit",
   });
   if (error !== undefined) throw error;
