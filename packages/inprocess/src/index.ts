@@ -18,6 +18,7 @@ export { type FromTesseractApiOptions, fromTesseractApi, type TypesOf } from "./
 export { loadTesseract } from "./load.js";
 export type {
   EncodedPlace,
+  KnownTransport,
   OpenApiOptions,
   RequestIssue,
   Runner,

@@ -1,6 +1,6 @@
 /** Loads a Tesseract from a module, in this process. */
-import { stat } from "node:fs/promises";
-import { extname, resolve } from "node:path";
+import { readFile, stat } from "node:fs/promises";
+import { dirname, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { TesseractError } from "@tesseract-ts/core";
 import { isTesseractDefinition, type TesseractDefinition } from "./define.js";
@@ -25,7 +25,7 @@ export async function loadTesseract(path: string): Promise<TesseractDefinition> 
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true) throw loadFailed(path, "there is no such file");
   const url = pathToFileURL(file).href;
-  const load = typescript.has(extension) ? await typescriptLoader(path) : (target: string) => import(target);
+  const load = typescript.has(extension) ? await typescriptLoader(path, file) : (target: string) => import(target);
   let module: Readonly<Record<string, unknown>>;
   try {
     module = await load(url);
@@ -46,12 +46,41 @@ function exported(module: Readonly<Record<string, unknown>>): TesseractDefinitio
 
 type Load = (url: string) => Promise<Readonly<Record<string, unknown>>>;
 
-async function typescriptLoader(path: string): Promise<Load> {
+async function typescriptLoader(path: string, file: string): Promise<Load> {
   try {
+    if (await isCommonJs(file)) {
+      registered ??= registerTsx();
+      await registered;
+      return (url) => import(`${url}?${loads++}`);
+    }
     const { tsImport } = await import("tsx/esm/api");
     return (url) => tsImport(url, import.meta.url);
   } catch (error) {
     throw loadFailed(path, "tsx, which loads TypeScript, isn't there", "npm install tsx", error);
+  }
+}
+
+let registered: Promise<void> | undefined;
+let loads = 0;
+
+/**
+ * For CommonJS, tsx stays registered in this process: its `tsImport` would load a second copy of every package that such a module
+ * needs, and not all of them bear it (undici's classes refuse each other).
+ */
+async function registerTsx(): Promise<void> {
+  const [esm, cjs] = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]);
+  esm.register();
+  cjs.register();
+}
+
+/** As Node decides it for `.ts`: by the nearest package.json. */
+async function isCommonJs(file: string): Promise<boolean> {
+  const extension = extname(file);
+  if (extension !== ".ts") return extension === ".cts";
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const manifest = await readFile(join(folder, "package.json"), "utf8").catch(() => undefined);
+    if (manifest !== undefined) return !/"type"\s*:\s*"module"/.test(manifest);
+    if (folder === dirname(folder)) return true;
   }
 }
 

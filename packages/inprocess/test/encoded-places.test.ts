@@ -54,6 +54,17 @@ describe("the encoded arrays of a request", () => {
     ]) {
       expect(at(x)).toEqual([]);
     }
+    // Unless the server has a transport for it.
+    const transports = [
+      { name: "zip", carries: "host" },
+      { name: "shm", carries: "device", aliases: ["old-shm"] },
+    ] as const;
+    const withTransports = (x: unknown) =>
+      createRunner(scale, { transports }).encodedArrays("apply", { inputs: { x } }).length;
+    expect(withTransports(encoded([2], "float32", "zip"))).toBe(1);
+    expect(withTransports(encoded([2], "float32", "paper"))).toBe(0);
+    expect(withTransports(encoded([2], "float64", "old-shm"))).toBe(1);
+    expect(withTransports(encoded([2], "float32", "shm"))).toBe(0);
     // A GPU array isn't cast, so it isn't mapped to be refused.
     const handle = "00000000-0000-0000-0000-000000000000:AAAA:0:8";
     expect(at(encoded([1], "float32", "cuda_ipc", handle))).toEqual([]);

@@ -68,6 +68,8 @@ export interface Runner {
    * admit aren't among them, so nothing is decoded for a request that is going to be refused for its shape or dtype.
    */
   encodedArrays(route: RunnerRoute, payload: unknown): readonly EncodedPlace[];
+  /** What is wrong with a request, whose endpoint isn't called; nothing if it could be. */
+  check(route: RunnerRoute, payload: unknown): readonly RequestIssue[];
   /**
    * @throws TesseractError ENDPOINT_FAILED (its cause is what the endpoint threw), INVALID_OUTPUTS, INPUT_CHANGED;
    *   a server answers each with HTTP 500. ENDPOINT_NOT_FOUND for a route that isn't among `routes`.
@@ -81,4 +83,13 @@ export interface RunnerOptions {
    * are put back. It costs a copy of each input.
    */
   readonly development?: boolean;
+  /** Transports whose arrays are let through to {@link Runner.encodedArrays}, beside the reference's own encodings. */
+  readonly transports?: readonly KnownTransport[];
+}
+
+/** What is known of a transport by its arrays alone: any `Transport` is one. */
+export interface KnownTransport {
+  readonly name: string;
+  readonly carries: "host" | "device";
+  readonly aliases?: readonly string[];
 }

@@ -5,6 +5,7 @@ import type { SchemaNode } from "../schema/node.js";
 import type { ArrayPattern } from "../schema/paths.js";
 import { noCastFault } from "../validate/arrays.js";
 import { encodedArrayOf } from "../validate/encoded.js";
+import type { Encodings } from "../validate/encodings.js";
 import { isRecord } from "../validate/forms.js";
 import { locationOf, type Place } from "../validate/issues.js";
 import type { EncodedPlace, RunnerRoute } from "./contract.js";
@@ -14,12 +15,25 @@ import type { UndecodableArray } from "./undecodable.js";
 
 type Put = (array: HostArray | CudaArray | UndecodableArray) => void;
 
+/** What is looked for, and has been found. */
+class Places {
+  readonly found: EncodedPlace[] = [];
+
+  constructor(readonly encodings: Encodings) {}
+}
+
 const anyArray: ArrayTraits = { dtype: "any dtype", shape: "any rank", differentiable: false };
 
-export function encodedArrays(schemas: Schemas, route: RunnerRoute, payload: unknown): readonly EncodedPlace[] {
-  const places: EncodedPlace[] = [];
+/** @param encodings that arrays may come in */
+export function encodedArrays(
+  schemas: Schemas,
+  route: RunnerRoute,
+  payload: unknown,
+  encodings: Encodings,
+): readonly EncodedPlace[] {
+  const places = new Places(encodings);
   if (isRecord(payload)) visitBody(schemas, route, payload, undefined, places);
-  return places;
+  return places.found;
 }
 
 function visitBody(
@@ -27,7 +41,7 @@ function visitBody(
   route: RunnerRoute,
   body: Readonly<Record<string, unknown>>,
   parent: Place | undefined,
-  places: EncodedPlace[],
+  places: Places,
 ): void {
   if (route === "abstract_eval") return;
   if (route === "test") {
@@ -40,7 +54,7 @@ function visitBody(
   visitVector(body, memberNames[route].vector, patterns, parent, places);
 }
 
-function visitTest(schemas: Schemas, spec: Readonly<Record<string, unknown>>, places: EncodedPlace[]): void {
+function visitTest(schemas: Schemas, spec: Readonly<Record<string, unknown>>, places: Places): void {
   const { endpoint, payload, expected_outputs: expected } = spec;
   if (endpoint === "abstract_eval" || endpoint === "test") return;
   const route = endpoint as RunnerRoute;
@@ -64,7 +78,7 @@ function visitMember(
   key: string,
   node: SchemaNode,
   parent: Place | undefined,
-  places: EncodedPlace[],
+  places: Places,
 ): void {
   if (Object.hasOwn(owner, key)) visit(node, owner[key], { parent, key }, putIn(owner, key), places);
 }
@@ -75,7 +89,7 @@ function visitVector(
   name: string,
   patterns: readonly ArrayPattern[],
   parent: Place | undefined,
-  places: EncodedPlace[],
+  places: Places,
 ): void {
   const vector = Object.hasOwn(owner, name) ? owner[name] : undefined;
   if (!isRecord(vector)) return;
@@ -94,15 +108,17 @@ const putIn =
   (array) =>
     Object.defineProperty(owner, key, { value: array, enumerable: true, writable: true, configurable: true });
 
-function visit(node: SchemaNode, value: unknown, at: Place, put: Put, places: EncodedPlace[]): void {
+function visit(node: SchemaNode, value: unknown, at: Place, put: Put, places: Places): void {
   if (typeof value !== "object" || value === null) return;
   switch (node.kind) {
     case "array": {
-      const encoded = isRecord(value) ? encodedArrayOf(value, node) : undefined;
+      const encoded = isRecord(value) ? encodedArrayOf(value, node, places.encodings) : undefined;
       if (encoded === undefined || encoded.data.encoding === "json") return;
       // Memory of a GPU isn't mapped for an array that will be refused.
-      if (encoded.data.encoding === "cuda_ipc" && noCastFault(encoded.shape, encoded.dtype, node) !== undefined) return;
-      places.push({ loc: locationOf(at), ...encoded, put });
+      const { shape, dtype, data } = encoded;
+      if (places.encodings.get(data.encoding)?.onDevice === true && noCastFault(shape, dtype, node) !== undefined)
+        return;
+      places.found.push({ loc: locationOf(at), shape, dtype, data, put });
       return;
     }
     case "object":
@@ -125,11 +141,11 @@ function visit(node: SchemaNode, value: unknown, at: Place, put: Put, places: En
       // Several options may admit the same array.
       const seen = new Set<string>();
       for (const option of node.options) {
-        const found: EncodedPlace[] = [];
-        visit(option, value, at, put, found);
-        for (const place of found) {
+        const own = new Places(places.encodings);
+        visit(option, value, at, put, own);
+        for (const place of own.found) {
           const location = JSON.stringify(place.loc);
-          if (!seen.has(location)) places.push(place);
+          if (!seen.has(location)) places.found.push(place);
           seen.add(location);
         }
       }

@@ -14,9 +14,11 @@ import {
 } from "../derive/derived.js";
 import { fixedShapes } from "../derive/fixed-shapes.js";
 import { openApiDocument } from "../openapi/document.js";
+import { type Encodings, encodingsOf } from "../validate/encodings.js";
 import type {
   EncodedPlace,
   OpenApiOptions,
+  RequestIssue,
   Runner,
   RunnerAnswer,
   RunnerCall,
@@ -50,12 +52,14 @@ export const createRunner = (definition: TesseractDefinition, options: RunnerOpt
 class DefinitionRunner implements Runner {
   readonly routes: readonly RunnerRoute[];
   private readonly schemas: Schemas;
+  private readonly encodings: Encodings;
 
   constructor(
     private readonly definition: TesseractDefinition,
     private readonly options: RunnerOptions,
   ) {
     this.schemas = schemasOf(definition);
+    this.encodings = encodingsOf(options.transports ?? []);
     const gradients = gradientsOf(definition);
     this.routes = [
       "apply",
@@ -70,7 +74,13 @@ class DefinitionRunner implements Runner {
   }
 
   encodedArrays(route: RunnerRoute, payload: unknown): readonly EncodedPlace[] {
-    return encodedArrays(this.schemas, route, payload);
+    return encodedArrays(this.schemas, route, payload, this.encodings);
+  }
+
+  check(route: RunnerRoute, payload: unknown): readonly RequestIssue[] {
+    if (route === "test") return [];
+    const checked = checkRequest(this.schemas, route, payload, (array) => array);
+    return checked.ok ? [] : checked.issues;
   }
 
   async run({ route, payload, context, ownsInputs }: RunnerCall): Promise<RunnerAnswer> {
@@ -106,7 +116,7 @@ class DefinitionRunner implements Runner {
       results = await this.call(request, context, scope);
     } finally {
       // Before what the endpoint threw, which may be a consequence. A caller who gave up may have changed them itself since.
-      if (!context.signal.aborted) snapshot?.check(this.nameOf(request.route));
+      if (snapshot !== undefined && !context.signal.aborted) snapshot.check(this.nameOf(request.route));
     }
     return ownsInputs ? results : ownResults(results, buffersOf(inputs));
   }

@@ -10,6 +10,7 @@ import {
 } from "@tesseract-ts/core";
 import type { ArrayTraits } from "../schema/array.js";
 import { allocate, cast, expectedInteger, isCastable } from "./cast.js";
+import { type Encodings, knownEncodings } from "./encodings.js";
 import { isRecord } from "./forms.js";
 import type { Fault } from "./issues.js";
 import { flatten, inferDType, numbersOf, ragged } from "./nested.js";
@@ -21,36 +22,33 @@ export interface EncodedArrayForm {
   readonly data: { readonly encoding: string; readonly buffer: unknown; readonly compression?: "lz4" };
 }
 
-const deviceUuid = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-
-/** The forms that buffers have; null for any JSON value. */
-const bufferForms: Readonly<Record<string, RegExp | null>> = {
-  base64: /^/,
-  binref: /^.+/,
-  json: null,
-  cuda_ipc: new RegExp(`^${deviceUuid}:[A-Za-z0-9+/=]*:\\d+:\\d+$`),
-};
+const members: ReadonlySet<string> = new Set(["object_type", "shape", "dtype", "data"]);
+const dataMembers: ReadonlySet<string> = new Set(["encoding", "buffer", "compression"]);
 
 /**
  * The encoded array that `value` is, if the schema admits its shape and dtype: sizes that can be broadcast, a dtype that
  * can be cast. Undefined if it isn't one.
  */
-export function encodedArrayOf(value: object, traits: ArrayTraits): EncodedArrayForm | undefined {
-  const { object_type: objectType, shape, dtype, data, ...others } = value as Readonly<Record<string, unknown>>;
-  if (Object.keys(others).length > 0 || (objectType !== undefined && objectType !== "array")) return undefined;
+export function encodedArrayOf(
+  value: object,
+  traits: ArrayTraits,
+  encodings: Encodings = knownEncodings,
+): EncodedArrayForm | undefined {
+  for (const key in value) if (!members.has(key)) return undefined;
+  const { object_type: objectType, shape, dtype, data } = value as Readonly<Record<string, unknown>>;
+  if (objectType !== undefined && objectType !== "array") return undefined;
   if (!isDType(dtype) || (traits.dtype !== "any dtype" && !isCastable(dtype, traits.dtype))) return undefined;
   const sizes = sizesOf(shape);
   if (sizes === undefined || !fitsShape(sizes, traits)) return undefined;
   if (!isRecord(data)) return undefined;
-  const { encoding, buffer, compression, ...rest } = data;
-  if (Object.keys(rest).length > 0 || typeof encoding !== "string" || !Object.hasOwn(bufferForms, encoding))
-    return undefined;
-  if (!("buffer" in data)) return undefined;
-  const form = bufferForms[encoding];
-  if (form instanceof RegExp && (typeof buffer !== "string" || !form.test(buffer))) return undefined;
-  const compresses = encoding === "base64" || encoding === "binref";
+  for (const key in data) if (!dataMembers.has(key)) return undefined;
+  const { encoding, buffer, compression } = data;
+  const known = typeof encoding === "string" ? encodings.get(encoding) : undefined;
+  if (known === undefined || !("buffer" in data)) return undefined;
+  const { form, compresses } = known;
+  if (form !== null && (typeof buffer !== "string" || !form.test(buffer))) return undefined;
   if (compression !== undefined && compression !== null && !(compression === "lz4" && compresses)) return undefined;
-  const plain = { encoding, buffer };
+  const plain = { encoding: encoding as string, buffer };
   return { shape: sizes, dtype, data: compression === "lz4" ? { ...plain, compression } : plain };
 }
 
