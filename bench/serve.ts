@@ -33,6 +33,8 @@ const calls: Readonly<Record<number, number>> = { 1e3: 100, 1e5: 20, 1e7: 2 };
 const goals: Readonly<Record<number, number>> = { 1e3: 0.35, 1e7: 0.5 };
 /** Times the Python server's calls a second. */
 const throughputGoal = 8;
+/** Milliseconds that a call in this process may cost over calling the function itself. */
+const inProcessGoal = 0.05;
 const CONNECTIONS = 16;
 const THROUGHPUT_SECONDS = quick ? 2 : 5;
 
@@ -111,6 +113,20 @@ async function throughput(servers: readonly [Server, Server]): Promise<void> {
   );
 }
 
+/** No server: what a call in this process costs. */
+async function inProcess(): Promise<void> {
+  const size = 1e3;
+  await using program = node(here("serve-in-process.ts"), String(size));
+  const { itself, call } = JSON.parse(await program.line()) as { readonly itself: number; readonly call: number };
+  const more = round(call - itself);
+  const row = { bench: "in-process", size, encoding: "none", typescript_ms: round(call), python_ms: null };
+  rows.push({ ...row, ratio: more, goal: inProcessGoal });
+  const verdict = `${inProcessGoal} ${more <= inProcessGoal ? "met" : "MISSED"}`;
+  console.log(
+    `in-process  10^3  none    ${`${(1000 * call).toFixed(1)} µs`.padEnd(26)} ${`itself ${(1000 * itself).toFixed(1)} µs`.padEnd(26)} ${more.toFixed(3)}  ${verdict}`,
+  );
+}
+
 const folder = await mkdtemp(join(tmpdir(), "tesseract-bench-serve-"));
 try {
   console.log(`Node ${process.version}, ${cpus()[0]?.model.trim()}, ${cpus().length} cores; medians (middle half)`);
@@ -122,6 +138,7 @@ try {
   const servers = [ours, { url, inputPath, outputPath }] as const;
   await endToEnd(servers, "base64");
   await throughput(servers);
+  await inProcess();
 } finally {
   await rm(folder, { recursive: true, force: true });
 }

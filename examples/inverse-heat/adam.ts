@@ -23,7 +23,10 @@ export const adamState = (parameters: np.Array): AdamState => ({
 });
 
 /** Consumes the state and the gradient; the new state is the caller's. */
-export type AdamStep = (state: AdamState, gradient: np.Array, step: number) => Promise<AdamState>;
+export interface AdamStep {
+  (state: AdamState, gradient: np.Array, step: number): Promise<AdamState>;
+  dispose(): void;
+}
 
 export function adam({ rate, decayOfMean = 0.9, decayOfSquare = 0.999 }: AdamOptions): AdamStep {
   const update = jit(({ parameters, mean, square }: AdamState, gradient: np.Array, corrections: np.Array) => {
@@ -33,9 +36,10 @@ export function adam({ rate, decayOfMean = 0.9, decayOfSquare = 0.999 }: AdamOpt
     const change = newMean.ref.mul(first).div(np.sqrt(newSquare.ref.mul(second)).add(1e-12));
     return { parameters: parameters.sub(change.mul(rate)), mean: newMean, square: newSquare };
   });
-  return async (state, gradient, step) => {
+  const next = async (state: AdamState, gradient: np.Array, step: number): Promise<AdamState> => {
     // The means begin at 0, and are made up for it.
     const corrections = Float64Array.of(1 / (1 - decayOfMean ** step), 1 / (1 - decayOfSquare ** step));
     return (await update(state, gradient, corrections)) as AdamState;
   };
+  return Object.assign(next, { dispose: () => update.dispose() });
 }

@@ -74,18 +74,22 @@ export async function recover(
   const update = adam({ rate: 0.03 });
   const plate = (data: Float64Array) => ({ dtype: "float64", shape: [size, size], data }) as const;
   let state = adamState(np.zeros([size, size], { dtype: np.float64 }));
-  for (let step = 1; step <= steps; step++) {
-    const [value, gradient] = await lossAndGradient(state.parameters.ref, plate(measured), plate(sensors));
-    state = await update(state, gradient, step);
-    const source = (await state.parameters.ref.data()) as Float64Array;
-    const error = source.reduce((sum, each, i) => sum + Math.abs(each - (truth[i] ?? 0)), 0) / source.length;
-    report({ step, loss: Number((await value.data())[0]), error });
+  try {
+    for (let step = 1; step <= steps; step++) {
+      const [value, gradient] = await lossAndGradient(state.parameters.ref, plate(measured), plate(sensors));
+      state = await update(state, gradient, step);
+      const source = (await state.parameters.ref.data()) as Float64Array;
+      const error = source.reduce((sum, each, i) => sum + Math.abs(each - (truth[i] ?? 0)), 0) / source.length;
+      report({ step, loss: Number((await value.data())[0]), error });
+    }
+    const recovered = (await state.parameters.data()) as Float64Array;
+    state.mean.dispose();
+    state.square.dispose();
+    return recovered;
+  } finally {
+    lossAndGradient.dispose();
+    update.dispose();
   }
-  lossAndGradient.dispose();
-  const recovered = (await state.parameters.data()) as Float64Array;
-  state.mean.dispose();
-  state.square.dispose();
-  return recovered;
 }
 
 /** Repeatable numbers from 0 to below 1. */

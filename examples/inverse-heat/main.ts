@@ -1,38 +1,49 @@
 // Serves the plate beside this file, recovers its sources of heat from measurements, and writes a page about it.
+//
+//     npm start -w examples/inverse-heat [-- STEPS] [-- --typescript]
 
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { fromUrl } from "@tesseract-ts/core";
+import { parseArgs } from "node:util";
+import { fromUrl, type Tesseract } from "@tesseract-ts/core";
+import { fromTesseractApi } from "@tesseract-ts/inprocess";
 import { host } from "@tesseract-ts/transport-host";
 import { serve } from "../heat/serve.js";
 import { makeProblem, recover, type Step } from "./inverse.js";
 import { page } from "./page.js";
+import plate from "./plate.js";
 
 const SIZE = 24;
-const STEPS = Number(process.argv[2] ?? 150);
+const { values, positionals } = parseArgs({ options: { typescript: { type: "boolean" } }, allowPositionals: true });
+const STEPS = Number(positionals[0] ?? 150);
+if (!Number.isInteger(STEPS) || STEPS < 1) throw new Error(`${positionals[0]} is no number of steps.`);
 
 const stopping = new AbortController();
 process.once("SIGINT", () => stopping.abort(new Error("Stopped.")));
 
-await using server = await serve(new URL("tesseract_api.py", import.meta.url), stopping.signal);
-await using heat = await fromUrl(server.url, { transports: [host()], signal: stopping.signal });
-const problem = await makeProblem(heat, SIZE);
-const steps: Step[] = [];
-const began = performance.now();
-const recovered = await recover(
-  heat,
-  problem,
-  STEPS,
-  (step) => {
+if (values.typescript === true) {
+  await using heat = await fromTesseractApi(plate);
+  await run(heat as unknown as Tesseract);
+} else {
+  await using server = await serve(new URL("tesseract_api.py", import.meta.url), stopping.signal);
+  await using heat = await fromUrl(server.url, { transports: [host()], signal: stopping.signal });
+  await run(heat);
+}
+
+async function run(heat: Tesseract): Promise<void> {
+  const problem = await makeProblem(heat, SIZE);
+  const steps: Step[] = [];
+  const began = performance.now();
+  const report = (step: Step): void => {
     steps.push(step);
     progress(step);
-  },
-  stopping.signal,
-);
-process.stdout.write("\n");
-const file = fileURLToPath(new URL("inverse-heat.html", import.meta.url));
-await writeFile(file, page(problem, recovered, steps));
-console.log(`${STEPS} steps in ${((performance.now() - began) / 1000).toFixed(1)} s; see ${pathToFileURL(file)}`);
+  };
+  const recovered = await recover(heat, problem, STEPS, report, stopping.signal);
+  if (process.stdout.isTTY) process.stdout.write("\n");
+  const file = fileURLToPath(new URL("inverse-heat.html", import.meta.url));
+  await writeFile(file, page(problem, recovered, steps));
+  console.log(`${STEPS} steps in ${((performance.now() - began) / 1000).toFixed(1)} s; see ${pathToFileURL(file)}`);
+}
 
 function progress({ step, loss, error }: Step): void {
   const width = 30;

@@ -3,6 +3,7 @@
 import { numpy as np, tree } from "@jax-js/jax";
 import { hostArray, type Tesseract } from "@tesseract-ts/core";
 import {
+  type ApplyOptions,
   applyTesseract,
   grad,
   jacfwd,
@@ -42,15 +43,19 @@ interface VectorsOutputs {
   readonly scaled: { readonly "a b": np.Array; readonly c: np.Array };
 }
 
-export function programFunctions(tesseracts: Tesseracts): Readonly<Record<string, OneArray>> {
+/** @param options of the calls */
+export function programFunctions(
+  tesseracts: Tesseracts,
+  options: ApplyOptions = sequential,
+): Readonly<Record<string, OneArray>> {
   const call = (inputs: Readonly<Record<string, unknown>>): Outputs =>
-    applyTesseract(tesseracts.elementwise, inputs, sequential) as unknown as Outputs;
+    applyTesseract(tesseracts.elementwise, inputs, options) as unknown as Outputs;
   const y = (x: np.Array, w: np.Array): np.Array => call({ x, w }).y;
   const vectors = (inputs: Readonly<Record<string, unknown>>): VectorsOutputs =>
-    applyTesseract(tesseracts.vectors, { terms: [], weights: {}, ...inputs }, sequential) as unknown as VectorsOutputs;
+    applyTesseract(tesseracts.vectors, { terms: [], weights: {}, ...inputs }, options) as unknown as VectorsOutputs;
   const outer = (a: np.Array, b: np.Array): np.Array => a.reshape([3, 1]).mul(b.reshape([1, 3]));
   const single32 = (x: np.Array, w: np.Array): np.Array =>
-    (applyTesseract(tesseracts.elementwise32, { x, w }, sequential) as unknown as Outputs).y;
+    (applyTesseract(tesseracts.elementwise32, { x, w }, options) as unknown as Outputs).y;
   const functions: Readonly<Record<string, TwoVectors>> = {
     single: (x, w) => y(x, w),
     chain: (x, w) => y(y(x, w.ref), w),
@@ -105,6 +110,13 @@ export function programFunctions(tesseracts: Tesseracts): Readonly<Record<string
   return functions as Readonly<Record<string, OneArray>>;
 }
 
+/** The Tesseracts that a function calls. */
+export function tesseractsOf(functionName: string): readonly (keyof Tesseracts)[] {
+  if (functionName === "float32") return ["elementwise32"];
+  if (functionName === "two_tesseracts") return ["elementwise", "vectors"];
+  return ["nested", "nested_part", "dictionary"].includes(functionName) ? ["vectors"] : ["elementwise"];
+}
+
 /** The sum of the squares of all elements. */
 export const scalar =
   (f: OneArray) =>
@@ -149,7 +161,11 @@ type Any = unknown;
 type OneArray = (x: np.Array, w: np.Array) => np.Array;
 
 /** A program that may be called several times: arrays go in by reference. */
-export type Program = (arrays: Arrays) => Promise<Any>;
+export interface Program {
+  (arrays: Arrays): Promise<Any>;
+  /** Of those that are kept. */
+  readonly dispose?: () => void;
+}
 
 /** Each makes a program of a function; what is compiled is compiled once. */
 export const transformations: Readonly<Record<string, (f: OneArray) => Program>> = {
@@ -173,7 +189,7 @@ export const transformations: Readonly<Record<string, (f: OneArray) => Program>>
       jvp(f, [x.ref, w.ref], [dx.ref, dw.ref]),
   "jvp by x": (f) => {
     const program = jit((x: np.Array, w: np.Array, dx: np.Array) => jvp((x: np.Array) => f(x, w), [x], [dx]));
-    return async ({ x, w, dx }) => program(x.ref, w.ref, dx.ref);
+    return keeping(program, async ({ x, w, dx }) => program(x.ref, w.ref, dx.ref));
   },
   vjp:
     (f) =>
@@ -207,7 +223,7 @@ export const transformations: Readonly<Record<string, (f: OneArray) => Program>>
       vmap(f, [0, null])(xs.ref, w.ref),
   "jit vmap": (f) => {
     const program = jit(vmap(f));
-    return async ({ xs, ws }) => program(xs.ref, ws.ref);
+    return keeping(program, async ({ xs, ws }) => program(xs.ref, ws.ref));
   },
   "vmap grad":
     (f) =>
@@ -215,7 +231,7 @@ export const transformations: Readonly<Record<string, (f: OneArray) => Program>>
       vmap(grad(scalar(f)))(xs.ref, ws.ref),
   "jit vmap grad": (f) => {
     const program = jit(vmap(grad(scalar(f)), [0, null]));
-    return async ({ xs, w }) => program(xs.ref, w.ref);
+    return keeping(program, async ({ xs, w }) => program(xs.ref, w.ref));
   },
   "grad vmap": (f) => {
     const loss = (xs: np.Array, w: np.Array): np.Array => np.sum(vmap(scalar(f), [0, null])(xs, w));
@@ -224,8 +240,12 @@ export const transformations: Readonly<Record<string, (f: OneArray) => Program>>
   "vmap jvp":
     (f) =>
     async ({ xs, ws, w }) => {
-      const change = (x: np.Array, dx: np.Array): np.Array => jvp((x: np.Array) => f(x, w.ref), [x], [dx])[1];
-      return vmap(change)(xs.ref, ws.ref);
+      const changeOf = (x: np.Array, dx: np.Array): np.Array => {
+        const [value, change] = jvp((x: np.Array) => f(x, w.ref), [x], [dx]);
+        tree.dispose(value);
+        return change;
+      };
+      return vmap(changeOf)(xs.ref, ws.ref);
     },
   "jvp vmap":
     (f) =>
@@ -236,6 +256,16 @@ export const transformations: Readonly<Record<string, (f: OneArray) => Program>>
     },
 };
 
-function twoArguments(program: (x: np.Array, w: np.Array) => Any): Program {
-  return async ({ x, w }) => program(x.ref, w.ref);
+interface Kept {
+  dispose(): void;
+}
+
+const keeping = (program: Kept, call: (arrays: Arrays) => Promise<Any>): Program =>
+  Object.assign(call, { dispose: () => program.dispose() });
+
+function twoArguments(
+  program: ((x: np.Array, w: np.Array) => Any) | (((x: np.Array, w: np.Array) => Any) & Kept),
+): Program {
+  const call = async ({ x, w }: Arrays): Promise<Any> => program(x.ref, w.ref);
+  return "dispose" in program ? keeping(program, call) : call;
 }

@@ -6,7 +6,7 @@ export { type JitOptions, type Jitted, jit } from "./functions/jit.js";
 export { jvp, type Linearized, linearize } from "./functions/jvp.js";
 export { makeProgram, ProgramView } from "./functions/make-program.js";
 export type { RunProgramOptions } from "./functions/program-call.js";
-export { type Intermediate, type SowOptions, saveIntermediates, sow } from "./functions/sow.js";
+export { type Intermediate, type SaveOptions, type SowOptions, saveIntermediates, sow } from "./functions/sow.js";
 export { stopGradient } from "./functions/stop-gradient.js";
 export type { AnyArray, ArgumentsOf, Both, Given, ProgramCall, ProgramFunction, ResultOf } from "./functions/types.js";
 export { type AuxOptions, type Pullback, vjp } from "./functions/vjp.js";

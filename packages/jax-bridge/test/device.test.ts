@@ -11,7 +11,7 @@ import {
   Tesseract,
 } from "@tesseract-ts/core";
 import { afterEach, expect, test } from "vitest";
-import { applyTesseract, jit, makeProgram } from "../src/index.js";
+import { applyTesseract, jit, makeProgram, vjp } from "../src/index.js";
 
 /** An array that counts its copies to the host, and its end. */
 class FakeDeviceArray implements CudaArray {
@@ -48,13 +48,19 @@ afterEach(() => {
 });
 
 /** y = 2 x, on the device where the encoding says so. */
-function doubling(transport: string): { tesseract: Tesseract; asked: string[] } {
+function doubling(transport: string, failure?: Error): { tesseract: Tesseract; asked: string[] } {
   const asked: string[] = [];
   const backend: Backend = {
     openapiSchema: {
       info: { title: "doubling" },
-      paths: { "/apply": {}, "/abstract_eval": {} },
-      components: { schemas: { Apply_InputSchema: { properties: { x: { array_flags: [] } } } } },
+      paths: { "/apply": {}, "/vector_jacobian_product": {}, "/abstract_eval": {} },
+      components: {
+        schemas: {
+          Apply_InputSchema: { properties: { x: { array_flags: [] } } },
+          ApplyInputSchema: { differentiable_arrays: { x: { dtype: "float64", shape: [null] } } },
+          ApplyOutputSchema: { differentiable_arrays: { y: { dtype: "float64", shape: [null] } } },
+        },
+      },
     },
     serverCapabilities: undefined,
     defaultEncoding: {},
@@ -66,11 +72,14 @@ function doubling(transport: string): { tesseract: Tesseract; asked: string[] } 
     explainGpuTransport: async () => ({ requested: undefined, offered: [], resolved: transport, checks: [] }),
     close: async () => {},
     async call({ route, payload, encoding }) {
-      const { x } = (payload as { inputs: { x: unknown } }).inputs;
+      const { inputs, cotangent_vector } = payload as { inputs: { x: unknown }; cotangent_vector?: { y: unknown } };
+      const x = cotangent_vector?.y ?? inputs.x;
+      const name = cotangent_vector === undefined ? "y" : "x";
       asked.push(`${route} ${where(x)} ${(encoding as RequestedEncoding).gpuTransport ?? "unasked"}`);
       if (route === "abstract_eval") return { y: x };
-      if (x instanceof FakeDeviceArray) return { y: new FakeDeviceArray(x.values.map((value) => 2 * value)) };
-      return { y: hostArray((x as HostArray<"float64">).data.map((value) => 2 * value)) };
+      if (failure !== undefined) throw failure;
+      if (x instanceof FakeDeviceArray) return { [name]: new FakeDeviceArray(x.values.map((value) => 2 * value)) };
+      return { [name]: hostArray((x as HostArray<"float64">).data.map((value) => 2 * value)) };
     },
   };
   return { tesseract: new Tesseract(backend), asked };
@@ -106,6 +115,48 @@ test("a stage of jax-js copies through the host once, says so, and its results c
   const explanation = (await makeProgram(f, { device: "cuda" })(x)).explain();
   expect(explanation.hostCopies.map(({ direction }) => direction)).toEqual(["to host", "to device"]);
   expect(String(explanation)).toContain("once: jax-js has no CUDA device");
+});
+
+test("what jax-js makes goes to the device before a Tesseract takes it, once, and ends", async () => {
+  const [first, second, third] = [doubling("cuda_ipc"), doubling("cuda_ipc"), doubling("cuda_ipc")];
+  const f = (x: np.Array): readonly np.Array[] => {
+    const tripled = call(first.tesseract, x).mul(3);
+    return [call(second.tesseract, tripled.ref), call(third.tesseract, tripled.ref), tripled];
+  };
+  const x = new FakeDeviceArray(Float64Array.of(1, 2));
+  const results = (await jit(f)(x)) as unknown as FakeDeviceArray[];
+  expect(results.map(({ values }) => values)).toEqual([
+    Float64Array.of(12, 24),
+    Float64Array.of(12, 24),
+    Float64Array.of(6, 12),
+  ]);
+  expect([second, third].map(({ asked }) => asked.at(-1))).toEqual(["apply device cuda_ipc", "apply device cuda_ipc"]);
+  // The argument and the three results; the third is the copy that the two Tesseracts were given.
+  expect([FakeDeviceArray.copies, FakeDeviceArray.live]).toEqual([1, 4]);
+  const { hostCopies } = (await makeProgram(f, { device: "cuda" })(x)).explain();
+  expect(hostCopies.map(({ direction }) => direction)).toEqual(["to host", "to device"]);
+});
+
+test("copies on the device end with a run that fails", async () => {
+  const { tesseract } = doubling("cuda_ipc");
+  const failing = doubling("cuda_ipc", new Error("diverged"));
+  const x = new FakeDeviceArray(Float64Array.of(1, 2));
+  await expect(jit((x: np.Array) => call(failing.tesseract, call(tesseract, x).mul(3)))(x)).rejects.toThrow("diverged");
+  expect([FakeDeviceArray.live, x.disposed]).toEqual([1, false]);
+});
+
+test("the pullback of a program for CUDA is for CUDA, whatever its cotangents are", async () => {
+  const { tesseract, asked } = doubling("cuda_ipc");
+  const x = new FakeDeviceArray(Float64Array.of(1, 2));
+  const [value, pull] = (await vjp((x: np.Array) => call(tesseract, x), [x])) as unknown as [
+    FakeDeviceArray,
+    ((cotangent: Float64Array) => Promise<unknown[]>) & { dispose(): void },
+  ];
+  const [cotangent] = await pull(Float64Array.of(1, 1));
+  pull.dispose();
+  expect((cotangent as FakeDeviceArray).values).toEqual(Float64Array.of(2, 2));
+  expect(asked.at(-1)).toBe("vector_jacobian_product device cuda_ipc");
+  expect(value).toBeInstanceOf(FakeDeviceArray);
 });
 
 test("outputs are on the device where the transport is the host, too", async () => {

@@ -139,13 +139,16 @@ export class RuntimeArray {
       case "jax":
         return hostFromJax(form.array.ref);
       case "cuda":
-        return copyToHost(form.array);
+        return copiedToHost(form.array);
     }
   }
 }
 
 /** A copy that nobody asked for in so many words, so the environment may forbid it. */
-async function copyToHost(array: CudaArray): Promise<HostArray> {
+export async function copiedToHost(
+  array: CudaArray,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<HostArray> {
   const { process } = globalThis as {
     readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
   };
@@ -162,7 +165,7 @@ async function copyToHost(array: CudaArray): Promise<HostArray> {
       hint: "Give it a method copyToHost() that resolves to a HostArray.",
     });
   }
-  return array.copyToHost();
+  return array.copyToHost(options);
 }
 
 export function disposeCuda(array: CudaArray): void {

@@ -8,11 +8,12 @@ import type { Signature } from "../program/traced-function.js";
 import { Extension } from "../transform/extension.js";
 import { vjpGraph } from "../transform/vjp.js";
 import { leafCount, type Structure } from "../tree/tree.js";
-import { argumentRanges, callable } from "./program-call.js";
+import { argumentRanges, callable, type RunProgramOptions, runProgramOptions } from "./program-call.js";
 import { type ProgramSource, sourceOf } from "./source.js";
 import type { ArgumentsOf, ProgramCall, ProgramFunction, ResultOf } from "./types.js";
 
-export interface GradOptions<I extends number | readonly number[] | undefined, A extends boolean> {
+export interface GradOptions<I extends number | readonly number[] | undefined, A extends boolean>
+  extends RunProgramOptions {
   /** The arguments to differentiate with respect to: one, or a list. The first if left out. */
   readonly argnums?: I;
   /** Whether the function gives `[value, aux]`, of which only the value is differentiated. */
@@ -65,7 +66,7 @@ export function valueAndGrad<
 
 function gradFunction(
   f: ProgramFunction,
-  { argnums, hasAux = false }: GradOptions<number | readonly number[] | undefined, boolean>,
+  { argnums, hasAux = false, ...running }: GradOptions<number | readonly number[] | undefined, boolean>,
   withValue: boolean,
 ): unknown {
   const inner = sourceOf(f);
@@ -75,7 +76,7 @@ function gradFunction(
     build: (signature, options) =>
       gradProgram(inner.build(signature, options), name, signature, argnums ?? 0, hasAux, withValue),
   };
-  return callable(source);
+  return callable(source, runProgramOptions(running));
 }
 
 function gradProgram(

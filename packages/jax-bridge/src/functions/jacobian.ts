@@ -11,7 +11,7 @@ import { vjpGraph } from "../transform/vjp.js";
 import { only, vmapGraph } from "../transform/vmap.js";
 import { leafCount, type Structure } from "../tree/tree.js";
 import { auxOf, checkFloating, type GradientOf, type GradOptions, itemsOf, structureFor } from "./grad.js";
-import { argumentRanges, callable } from "./program-call.js";
+import { argumentRanges, callable, runProgramOptions } from "./program-call.js";
 import { type ProgramSource, sourceOf } from "./source.js";
 import type { ArgumentsOf, ProgramCall, ProgramFunction, ResultOf } from "./types.js";
 
@@ -47,7 +47,7 @@ export const hessian: JacobianFunction = (f, options = {}) =>
 
 function jacobianFunction(
   f: ProgramFunction,
-  { argnums, hasAux = false }: GradOptions<number | readonly number[] | undefined, boolean>,
+  { argnums, hasAux = false, ...running }: GradOptions<number | readonly number[] | undefined, boolean>,
   mode: "forward" | "reverse",
 ): unknown {
   const inner = sourceOf(f);
@@ -57,7 +57,7 @@ function jacobianFunction(
     build: (signature, options) =>
       jacobianProgram(inner.build(signature, options), name, signature, argnums ?? 0, hasAux, mode),
   };
-  return callable(source);
+  return callable(source, runProgramOptions(running));
 }
 
 function jacobianProgram(

@@ -8,7 +8,7 @@ import { jvpGraph } from "../transform/jvp.js";
 import { leafCount, type Structure } from "../tree/tree.js";
 import { floatingStructure } from "./floating-structure.js";
 import { auxOf, itemsOf } from "./grad.js";
-import { callable } from "./program-call.js";
+import { callable, runProgramOptions } from "./program-call.js";
 import { type ProgramSource, sourceOf } from "./source.js";
 import { type Later, twoStep } from "./two-step.js";
 import type { Both, GivenList, Inside } from "./types.js";
@@ -33,7 +33,7 @@ export function jvp<P extends unknown[], R, const A extends boolean = false>(
   f: (...args: P) => R,
   primals: GivenList<P>,
   tangents: GivenList<P>,
-  { hasAux = false as A }: AuxOptions<A> = {},
+  { hasAux = false as A, ...running }: AuxOptions<A> = {},
 ): Both<WithAux<Inside<R>, A>> {
   const inner = sourceOf(f);
   const name = `jvp(${inner.name})`;
@@ -68,7 +68,7 @@ export function jvp<P extends unknown[], R, const A extends boolean = false>(
       );
     },
   };
-  return callable(source)(primals, tangents) as never;
+  return callable(source, runProgramOptions(running))(primals, tangents) as never;
 }
 
 /** The graph's inputs where every primal has a tangent: those that are no derivatives are there, and unused. */
@@ -109,7 +109,7 @@ export interface Linearized<P extends unknown[], R> {
 
 /**
  * A function's value, and the linear function that it is near `primals`. The values that this one needs are kept until it is
- * disposed.
+ * disposed. What the options say of running counts for both.
  *
  * @example
  * const [y, push] = await linearize(f, [x]);
@@ -119,7 +119,7 @@ export interface Linearized<P extends unknown[], R> {
 export function linearize<P extends unknown[], R, const A extends boolean = false>(
   f: (...args: P) => R,
   primals: GivenList<P>,
-  { hasAux }: AuxOptions<A> = {},
+  { hasAux, ...running }: AuxOptions<A> = {},
 ): Both<
   A extends true
     ? Inside<R> extends readonly [infer V, infer X]
@@ -152,6 +152,7 @@ export function linearize<P extends unknown[], R, const A extends boolean = fals
     },
     primals as readonly unknown[],
     name,
+    runProgramOptions(running),
     (value, later: Later) => {
       if (!hasAux) return [value, later];
       const [output, aux] = value as [unknown, unknown];

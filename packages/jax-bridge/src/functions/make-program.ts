@@ -1,5 +1,5 @@
 /** Programs to look at. */
-
+import type { CallOptions } from "@tesseract-ts/core";
 import { translated } from "../errors.js";
 import { loadJax } from "../jax.js";
 import { explainGraph, explanationText, type ProgramExplanation } from "../program/explain.js";
@@ -64,7 +64,7 @@ export class ProgramView {
  */
 export function makeProgram<F extends ProgramFunction>(
   f: F,
-  { device = "cpu" }: { readonly device?: Device } = {},
+  { device = "cpu", signal, timeout }: { readonly device?: Device } & CallOptions = {},
 ): (...args: ArgumentsOf<F>) => Promise<ProgramView> {
   const source = sourceOf(f);
   return (...args) => guardedPromise(build(args), "makeProgram");
@@ -73,7 +73,7 @@ export function makeProgram<F extends ProgramFunction>(
     await loadJax();
     try {
       const signature = signatureOf(flattenArguments(args));
-      const program = await buildSettled(source, signature, { compile: false, sowTag: undefined });
+      const program = await buildSettled(source, signature, { compile: false, sowTag: undefined }, { signal, timeout });
       const view = new ProgramView(program.name, program.graph, device);
       // What it prints is known before jax-js lets go of its traces.
       view.toString();

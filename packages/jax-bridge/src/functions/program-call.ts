@@ -17,7 +17,7 @@ import { guardedPromise } from "./guarded-promise.js";
 import { type Inlined, inlineGraph } from "./inline.js";
 import { type ProgramSource, setSource } from "./source.js";
 
-/** Options of running a program. */
+/** Options of running a program. Of transformations within one another, those of the outermost count. */
 export interface RunProgramOptions extends RunOptions {
   /** Where the program's arrays are meant to be. If left out, `cuda` if an argument is a CUDA array. */
   readonly device?: Device | undefined;
@@ -55,7 +55,7 @@ export async function callOutside(
   const args = runtimeArrays(flat.leaves);
   let program: Program | undefined;
   try {
-    program = await buildSettled(source, signatureOf(flat), { compile: false, sowTag: undefined });
+    program = await buildSettled(source, signatureOf(flat), { compile: false, sowTag: undefined }, options);
     const placement = placementFor(options, args);
     const { outputs } = await runGraph(program.graph, args, { ...runOptions(options), placement });
     return unflatten(program.outputStructure, await Promise.all(outputs.map((output) => delivered(output, placement))));
@@ -67,10 +67,21 @@ export async function callOutside(
   }
 }
 
-export const buildSettled = (source: ProgramSource, signature: Signature, options: BuildOptions): Promise<Program> =>
-  settle(() => source.build(signature, options));
+export const buildSettled = (
+  source: ProgramSource,
+  signature: Signature,
+  options: BuildOptions,
+  { signal, timeout }: RunOptions = {},
+): Promise<Program> => settle(() => source.build(signature, options), { signal, timeout });
 
 export const runOptions = ({ signal, timeout, runId }: RunOptions): RunOptions => ({ signal, timeout, runId });
+
+/** Those of a transformation's options that are about running. */
+export const runProgramOptions = ({ device, toDevice, ...options }: RunProgramOptions): RunProgramOptions => ({
+  ...runOptions(options),
+  device,
+  toDevice,
+});
 
 export function placementFor({ device, toDevice }: RunProgramOptions, args: readonly RuntimeArray[]): Placement {
   const example = args.find((arg) => arg.cuda !== undefined)?.cuda;

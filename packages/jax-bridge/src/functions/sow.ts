@@ -13,7 +13,7 @@ import type { CallInput } from "../tesseract/call-spec.js";
 import { flatten, unflatten } from "../tree/tree.js";
 import { flattenArguments, runtimeArrays, signatureOf } from "./arguments.js";
 import { guardedPromise } from "./guarded-promise.js";
-import { buildSettled, delivered, placementFor } from "./program-call.js";
+import { buildSettled, delivered, placementFor, type RunProgramOptions, runOptions } from "./program-call.js";
 import { sourceOf } from "./source.js";
 import type { ArgumentsOf, ProgramFunction, ResultOf } from "./types.js";
 
@@ -45,6 +45,8 @@ export function sow<T>(value: T, name: string, { tag = defaultTag }: SowOptions 
   ) as T;
 }
 
+export interface SaveOptions extends SowOptions, RunProgramOptions {}
+
 /** What was sown under a name: the value, and with forward mode its tangent, with reverse mode its cotangent. */
 export interface Intermediate {
   readonly primal?: unknown;
@@ -64,7 +66,7 @@ export interface Intermediate {
  */
 export function saveIntermediates<F extends ProgramFunction>(
   f: F,
-  { tag = defaultTag }: SowOptions = {},
+  { tag = defaultTag, ...running }: SaveOptions = {},
 ): (...args: ArgumentsOf<F>) => Promise<[ResultOf<F>, Record<string, Intermediate>]> {
   const source = sourceOf(f);
   const name = `saveIntermediates(${source.name})`;
@@ -83,10 +85,10 @@ export function saveIntermediates<F extends ProgramFunction>(
     const arrays = runtimeArrays(flat.leaves);
     let program: Program | undefined;
     try {
-      program = await buildSettled(source, signatureOf(flat), { compile: false, sowTag: tag });
+      program = await buildSettled(source, signatureOf(flat), { compile: false, sowTag: tag }, running);
       checkNames(program.graph.sown.map(({ sow: each }) => each));
-      const placement = placementFor({}, arrays);
-      const { outputs, sown } = await runGraph(program.graph, arrays, { placement });
+      const placement = placementFor(running, arrays);
+      const { outputs, sown } = await runGraph(program.graph, arrays, { ...runOptions(running), placement });
       const deliverAll = (each: readonly RuntimeArray[]): Promise<unknown[]> =>
         Promise.all(each.map((array) => delivered(array, placement)));
       const result = unflatten(program.outputStructure, await deliverAll(outputs));

@@ -1,4 +1,5 @@
 /** Transformations that give a value now and a function for later: `vjp` and `linearize`. */
+import type { HostArray } from "@tesseract-ts/core";
 import type { RuntimeArray } from "../arrays/runtime-array.js";
 import { programError, translated } from "../errors.js";
 import { loadJax } from "../jax.js";
@@ -13,7 +14,7 @@ import { type Structure, structureKey, unflatten } from "../tree/tree.js";
 import { flattenArguments, runtimeArrays, signatureOf } from "./arguments.js";
 import { guardedPromise } from "./guarded-promise.js";
 import { type Inlined, inlineGraph } from "./inline.js";
-import { callable, delivered, placementFor } from "./program-call.js";
+import { callable, delivered, placementFor, type RunProgramOptions, runOptions } from "./program-call.js";
 import type { ProgramSource } from "./source.js";
 
 export interface TwoStep {
@@ -41,6 +42,7 @@ export function twoStep(
   build: (signature: Signature, sowTag: string | undefined) => TwoStep,
   primals: readonly unknown[],
   name: string,
+  options: RunProgramOptions,
   give: (value: unknown, later: Later) => unknown,
 ): unknown {
   const flat = flattenArguments(primals);
@@ -53,7 +55,8 @@ export function twoStep(
     const captured = new Map(
       kept.map((value, index) => [value, ofInlined(results[step.outputs + index] as Inlined)] as const),
     );
-    return give(unflatten(step.structure, results.slice(0, step.outputs)), laterFunction(step, { ...later, captured }));
+    const pulled = laterFunction(step, { ...later, captured }, options);
+    return give(unflatten(step.structure, results.slice(0, step.outputs)), pulled);
   } catch (error) {
     throw error instanceof Suspension ? context.interrupt(error) : error;
   }
@@ -62,15 +65,18 @@ export function twoStep(
     await loadJax();
     const args = runtimeArrays(flat.leaves);
     try {
-      const step = await settle(() => build(signatureOf(flat), undefined));
+      const step = await settle(() => build(signatureOf(flat), undefined), options);
       const { first, kept, later } = splitGraph(step.graph, flat.leaves.length, step.outputs);
-      const placement = placementFor({}, args);
-      const { outputs } = await runGraph(first, args, { placement });
+      const placement = placementFor(options, args);
+      const { outputs } = await runGraph(first, args, { ...runOptions(options), placement });
       const given = await Promise.all(outputs.slice(0, step.outputs).map((output) => delivered(output, placement)));
       const captured = new Map(
         kept.map((value, index) => [value, outputs[step.outputs + index] as RuntimeArray] as const),
       );
-      return give(unflatten(step.structure, given), laterFunction(step, { ...later, captured }));
+      // The later part is of the same program, and so for the same device.
+      const toDevice = placement.canUpload ? (array: HostArray) => placement.toDevice(array) : undefined;
+      const running = { ...options, device: placement.device, toDevice };
+      return give(unflatten(step.structure, given), laterFunction(step, { ...later, captured }, running));
     } catch (error) {
       await Promise.all(args.map((arg) => arg.dispose()));
       throw translated(error);
@@ -84,7 +90,7 @@ function ofInlined(value: Inlined): RuntimeArray {
   return array;
 }
 
-function laterFunction(step: TwoStep, graph: Graph): Later {
+function laterFunction(step: TwoStep, graph: Graph, options: RunProgramOptions): Later {
   const source: ProgramSource = {
     name: step.name,
     build: (signature) => {
@@ -103,7 +109,7 @@ function laterFunction(step: TwoStep, graph: Graph): Later {
       };
     },
   };
-  return Object.assign(callable(source, { keepsPrograms: true }), {
+  return Object.assign(callable(source, { ...options, keepsPrograms: true }), {
     dispose: () => {
       step.program.dispose();
       for (const array of graph.captured.values()) void array.dispose();

@@ -4,11 +4,12 @@ import { vjpGraph } from "../transform/vjp.js";
 import { leafCount } from "../tree/tree.js";
 import { floatingStructure } from "./floating-structure.js";
 import { auxOf, itemsOf } from "./grad.js";
+import { type RunProgramOptions, runProgramOptions } from "./program-call.js";
 import { sourceOf } from "./source.js";
 import { type Later, twoStep } from "./two-step.js";
 import type { Both, Given, GivenList, Inside } from "./types.js";
 
-export interface AuxOptions<A extends boolean> {
+export interface AuxOptions<A extends boolean> extends RunProgramOptions {
   /** Whether the function gives `[value, aux]`, of which only the value is differentiated. */
   readonly hasAux?: A;
 }
@@ -21,7 +22,7 @@ export interface Pullback<P extends unknown[], R> {
 
 /**
  * A function's value, and the function that pulls cotangents of it back to its arguments. The values that this one needs are
- * kept until it is disposed.
+ * kept until it is disposed. What the options say of running counts for both.
  *
  * @throws TesseractError NOT_DIFFERENTIABLE, SECOND_DERIVATIVE, ENDPOINT_NOT_FOUND
  *
@@ -33,7 +34,7 @@ export interface Pullback<P extends unknown[], R> {
 export function vjp<P extends unknown[], R, const A extends boolean = false>(
   f: (...args: P) => R,
   primals: GivenList<P>,
-  { hasAux }: AuxOptions<A> = {},
+  { hasAux, ...running }: AuxOptions<A> = {},
 ): Both<
   A extends true
     ? Inside<R> extends readonly [infer V, infer X]
@@ -62,6 +63,7 @@ export function vjp<P extends unknown[], R, const A extends boolean = false>(
     },
     primals as readonly unknown[],
     name,
+    runProgramOptions(running),
     (value, later: Later) => {
       if (!hasAux) return [value, later];
       const [output, aux] = value as [unknown, unknown];

@@ -6,7 +6,7 @@ import type { Signature } from "../program/traced-function.js";
 import { vmapGraph } from "../transform/vmap.js";
 import { flatten, leafCount, type Structure, structureKey } from "../tree/tree.js";
 import { itemsOf } from "./grad.js";
-import { callable } from "./program-call.js";
+import { callable, type RunProgramOptions, runProgramOptions } from "./program-call.js";
 import { type ProgramSource, sourceOf } from "./source.js";
 import type { ArgumentsOf, ProgramCall, ProgramFunction, ResultOf } from "./types.js";
 
@@ -27,6 +27,7 @@ export type Axes = number | null | readonly Axes[] | { readonly [key: string]: A
 export function vmap<F extends ProgramFunction>(
   f: F,
   inAxes: number | readonly Axes[] = 0,
+  options: RunProgramOptions = {},
 ): ProgramCall<ArgumentsOf<F>, ResultOf<F>> {
   const inner = sourceOf(f);
   const name = `vmap(${inner.name})`;
@@ -49,7 +50,7 @@ export function vmap<F extends ProgramFunction>(
       );
     },
   };
-  return callable(source) as ProgramCall<ArgumentsOf<F>, ResultOf<F>>;
+  return callable(source, runProgramOptions(options)) as ProgramCall<ArgumentsOf<F>, ResultOf<F>>;
 }
 
 function flatAxes(signature: Signature, inAxes: number | readonly Axes[], name: string): readonly (number | null)[] {

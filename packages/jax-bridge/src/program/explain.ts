@@ -40,9 +40,15 @@ export function explainGraph(graph: Graph, device: Device): ProgramExplanation {
     });
   };
   if (device === "cuda") {
-    // What jax-js made is in the host's memory, the rest on the device.
-    const onHost = new Set<Value>();
+    // What jax-js made and constants are in the host's memory, the rest on the device.
+    const onHost = new Set<Value>(
+      [...graph.captured].flatMap(([value, { cuda }]) => (cuda === undefined ? [value] : [])),
+    );
     for (const node of graph.nodes) {
+      if (node.kind === "call") {
+        const reason = `${describe(node).replace(/^call /, "")} takes it on the device`;
+        for (const input of node.inputs) if (onHost.has(input)) copy(input, "to device", reason);
+      }
       if (node.kind === "stage") {
         const reason = `jax-js has no CUDA device, and computes with it in the ${describe(node)}`;
         for (const input of node.inputs) if (!onHost.has(input)) copy(input, "to host", reason);

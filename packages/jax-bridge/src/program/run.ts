@@ -1,6 +1,6 @@
 /** Runs a program: each node as soon as its inputs are there. */
-import { isHostArray, type RunOptions } from "@tesseract-ts/core";
-import { RuntimeArray } from "../arrays/runtime-array.js";
+import { type CudaArray, isHostArray, type RunOptions } from "@tesseract-ts/core";
+import { disposeCuda, RuntimeArray } from "../arrays/runtime-array.js";
 import type { JaxArray } from "../jax.js";
 import type { Placement } from "../tesseract/device.js";
 import type { Payload } from "../tesseract/payload.js";
@@ -35,6 +35,8 @@ class Run {
   private readonly pending = new Map<Value, Promise<Held>>();
   private readonly held = new Set<Held>();
   private readonly uses = new Map<Value, number>();
+  /** Copies on the device of arrays that weren't made there: one of each, which is the run's until it is given away. */
+  private readonly uploads = new Map<RuntimeArray, Promise<CudaArray>>();
   private readonly abort = new AbortController();
   private readonly signal: AbortSignal;
 
@@ -73,7 +75,7 @@ class Run {
     });
     try {
       await Promise.all(tasks);
-      const taken = new Set<RuntimeArray>();
+      const taken = new Map<RuntimeArray, RuntimeArray>();
       const outputs = await this.takeAll(graph.outputs, taken);
       const sown = [];
       for (const { values } of graph.sown) sown.push(await this.takeAll(values, taken));
@@ -84,6 +86,7 @@ class Run {
       await Promise.allSettled(tasks);
       const captured = new Set(graph.captured.values());
       await Promise.all([...this.held].map(({ array }) => (captured.has(array) ? undefined : array.dispose())));
+      await this.endUploads();
       throw error;
     }
   }
@@ -150,7 +153,7 @@ class Run {
     const view = await placement.view(tesseract, options);
     const onDevice = placement.staysOnDevice(tesseract);
     const payloads = await Promise.all(
-      inputs.map(async (input): Promise<Payload> => (onDevice ? input.cuda : undefined) ?? input.host()),
+      inputs.map((input): Promise<Payload> => (onDevice ? this.onDevice(input) : input.host())),
     );
     const outputs = await request(node.operation, view, payloads, options);
     return outputs.map((output) =>
@@ -158,26 +161,66 @@ class Run {
     );
   }
 
-  /** The caller's own: a value that is taken twice is given twice. */
-  private async takeAll(values: readonly Value[], taken: Set<RuntimeArray>): Promise<readonly RuntimeArray[]> {
-    const held = await this.need(values);
-    const captured = new Set(this.graph.captured.values());
-    return Promise.all(
-      held.map(async (each) => {
-        if (!taken.has(each.array) && !captured.has(each.array)) {
-          taken.add(each.array);
-          return each.array;
-        }
-        return each.array.share();
-      }),
-    );
+  /** As a Tesseract gets it whose arrays stay on the device. Plain numbers stay numbers: they take the dtype that is wanted. */
+  private async onDevice(array: RuntimeArray): Promise<Payload> {
+    const { placement } = this.settings;
+    if (array.cuda !== undefined) return array.cuda;
+    if (typeof array.original !== "object" || !placement.canUpload) return array.host();
+    let upload = this.uploads.get(array);
+    if (upload === undefined) {
+      upload = array.host().then((host) => placement.toDevice(host));
+      this.uploads.set(array, upload);
+    }
+    return upload;
   }
 
-  private async releaseUnused(taken: ReadonlySet<RuntimeArray>): Promise<void> {
+  /**
+   * The caller's own: a value that is taken twice is given twice.
+   *
+   * @param taken what was given for an array
+   */
+  private async takeAll(
+    values: readonly Value[],
+    taken: Map<RuntimeArray, RuntimeArray>,
+  ): Promise<readonly RuntimeArray[]> {
+    const captured = new Set(this.graph.captured.values());
+    const outputs: RuntimeArray[] = [];
+    for (const { array } of await this.need(values)) {
+      const given = taken.get(array);
+      const upload = this.uploads.get(array);
+      if (given !== undefined) outputs.push(await given.share());
+      else if (upload !== undefined) {
+        const output = RuntimeArray.ofCuda(await upload, true);
+        this.uploads.delete(array);
+        taken.set(array, output);
+        outputs.push(output);
+      } else if (captured.has(array)) outputs.push(await array.share());
+      else {
+        taken.set(array, array);
+        outputs.push(array);
+      }
+    }
+    return outputs;
+  }
+
+  private async releaseUnused(taken: ReadonlyMap<RuntimeArray, RuntimeArray>): Promise<void> {
     const captured = new Set(this.graph.captured.values());
     await Promise.all(
-      [...this.held].map(({ array }) => (taken.has(array) || captured.has(array) ? undefined : array.dispose())),
+      [...this.held].map(({ array }) =>
+        taken.get(array) === array || captured.has(array) ? undefined : array.dispose(),
+      ),
     );
+    await this.endUploads();
+  }
+
+  private async endUploads(): Promise<void> {
+    await Promise.all([...this.uploads.keys()].map((array) => this.endUpload(array)));
+  }
+
+  private async endUpload(array: RuntimeArray): Promise<void> {
+    const upload = await this.uploads.get(array)?.catch(() => undefined);
+    this.uploads.delete(array);
+    if (upload !== undefined) disposeCuda(upload);
   }
 
   private async release(held: readonly Held[]): Promise<void> {
@@ -189,6 +232,7 @@ class Run {
 
   private async end(held: Held): Promise<void> {
     this.held.delete(held);
+    await this.endUpload(held.array);
     await held.array.dispose();
   }
 }

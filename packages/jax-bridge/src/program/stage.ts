@@ -44,10 +44,12 @@ export class Stage {
     readonly outside: OutsideArrays = nothingOutside,
     /** Ends what a trace of it holds. */
     private readonly release: (closed: ClosedJaxpr) => void = releaseConstants,
+    /** Its outputs, where they are known without a trace of it. */
+    private readonly known?: readonly OutputAnalysis[],
   ) {}
 
   get outputs(): readonly OutputAnalysis[] {
-    return this.analysis.outputs;
+    return this.known ?? this.analysis.outputs;
   }
 
   get jaxpr(): Jaxpr {
@@ -77,6 +79,8 @@ export class Stage {
       mapFunctions(this.functions, narrowed),
       this.compile,
       this.outside,
+      releaseConstants,
+      positions.flatMap((position) => withInputs(this.outputs[position], inputs)),
     );
     return { stage, inputs };
   }
@@ -145,6 +149,22 @@ export const mapFunctions = (
   const changed = change(plain);
   return { plain: changed, traced: plain === traced ? changed : change(traced) };
 };
+
+/** The same output of a stage that has only these of the inputs. */
+function withInputs(output: OutputAnalysis | undefined, inputs: readonly number[]): readonly OutputAnalysis[] {
+  if (output === undefined) return [];
+  const among = (positions: ReadonlySet<number>): ReadonlySet<number> =>
+    new Set(inputs.flatMap((position, index) => (positions.has(position) ? [index] : [])));
+  const { dependsOn, differentiableBy, passedThrough } = output;
+  return [
+    {
+      ...output,
+      dependsOn: among(dependsOn),
+      differentiableBy: among(differentiableBy),
+      passedThrough: passedThrough === undefined ? undefined : inputs.indexOf(passedThrough),
+    },
+  ];
+}
 
 /** Some of the arrays, each with a reference of its own; the rest is released. */
 export function take(arrays: readonly JaxArray[], positions: readonly number[]): readonly JaxArray[] {

@@ -1,5 +1,6 @@
 /** Building a program is synchronous, since jax-js traces synchronously; what it must wait for interrupts it. */
 
+import { type CallOptions, Closing, withDeadline } from "@tesseract-ts/core";
 import type { JaxArray } from "../jax.js";
 
 /** Thrown through a function that is being traced. When `ready` has resolved, the function is executed again. */
@@ -18,14 +19,20 @@ let current: Build = { held: [] };
 
 export const currentBuild = (): Build => current;
 
-/** Executes `build` until nothing interrupts it any more. */
-export async function settle<T>(build: () => T): Promise<T> {
+/**
+ * Executes `build` until nothing interrupts it any more.
+ *
+ * @param call ends the waiting, not what is waited for: others may wait for it too
+ * @throws TesseractError ABORTED, TIMEOUT; and what `build` throws
+ */
+export async function settle<T>(build: () => T, call: CallOptions = {}): Promise<T> {
   const own: Build = { held: [] };
   try {
     for (;;) {
       const interruption = attempt(build, own);
       if ("result" in interruption) return interruption.result;
-      await interruption.suspension.ready;
+      const { ready } = interruption.suspension;
+      await withDeadline(call, new Closing(), "The building of a program", () => ready);
     }
   } finally {
     // Nothing has claimed them as its own, so they were made within a trace.

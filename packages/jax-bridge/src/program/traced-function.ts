@@ -7,7 +7,9 @@ import { type JaxArray, jax } from "../jax.js";
 import { type CallInput, isCallInput } from "../tesseract/call-spec.js";
 import { flatten, type Structure, structureKey, unflatten } from "../tree/tree.js";
 import { OutsideArrays } from "./outside.js";
+import { releaseTaken, watchReferences } from "./references.js";
 import { Stage, type StageFunctions, traceJaxpr } from "./stage.js";
+import { currentBuild } from "./suspension.js";
 import { type Effect, effectAvals, type Recorded, TraceContext, type TraceOptions, within } from "./trace-context.js";
 import { guardValues } from "./value-guard.js";
 
@@ -131,31 +133,35 @@ function findEffects(
   outside: OutsideArrays,
 ): readonly Recorded[] {
   const jaxArguments = signature.avals.flatMap((each, index) => (isJaxDType(each.dtype) ? [index] : []));
-  let found: readonly Recorded[] = [];
-  let interruption: unknown;
-  const closed = traceJaxpr(
-    (inputs) => {
-      const args = sourcesOf(signature.avals, jaxArguments, inputs);
-      const context = new TraceContext(options, [], (_, effect) =>
-        effectAvals(effect).map((each, index) =>
-          isJaxDType(each.dtype) ? zerosOf(each) : opaqueArray(each, resultName(effect, index)),
-        ),
-      );
-      try {
-        return execute(of, signature, args, context).arrays;
-      } catch (error) {
-        interruption = context.interruption ?? error;
-        return computedOf(context.recorded);
-      } finally {
-        found = context.recorded;
-      }
-    },
-    jaxArguments.flatMap((position) => signature.avals[position] ?? []),
-  );
-  outside.holdUntilTraced(closed);
-  if (interruption === undefined) return found;
-  outside.interrupt();
-  throw translated(interruption);
+  const heldBefore = [...currentBuild().held];
+  return watchReferences((taken) => {
+    let found: readonly Recorded[] = [];
+    let interruption: unknown;
+    const closed = traceJaxpr(
+      (inputs) => {
+        const args = sourcesOf(signature.avals, jaxArguments, inputs);
+        const context = new TraceContext(options, [], (_, effect) =>
+          effectAvals(effect).map((each, index) =>
+            isJaxDType(each.dtype) ? zerosOf(each) : opaqueArray(each, resultName(effect, index)),
+          ),
+        );
+        try {
+          return execute(of, signature, args, context).arrays;
+        } catch (error) {
+          interruption = context.interruption ?? error;
+          return computedOf(context.recorded);
+        } finally {
+          found = context.recorded;
+        }
+      },
+      jaxArguments.flatMap((position) => signature.avals[position] ?? []),
+    );
+    outside.holdUntilTraced(closed);
+    if (interruption === undefined) return found;
+    outside.interrupt();
+    releaseTaken(taken, { before: heldBefore, after: currentBuild().held });
+    throw translated(interruption);
+  });
 }
 
 function resultName(effect: Effect, index: number): string {

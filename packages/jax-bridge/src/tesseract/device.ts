@@ -52,9 +52,18 @@ export class Placement {
     return tesseract.withEncoding({ gpuTransport: resolved });
   }
 
+  /** Whether it is known how arrays get to the device. */
+  get canUpload(): boolean {
+    return this.place !== undefined;
+  }
+
+  private get place(): ToDevice | undefined {
+    return this.toDeviceOption ?? placementOf(this.example);
+  }
+
   /** An array on the device with the same elements. */
   async toDevice(array: HostArray): Promise<CudaArray> {
-    const place = this.toDeviceOption ?? placementOf(this.example);
+    const { place } = this;
     if (place === undefined) {
       throw programError(
         "TRANSPORT_UNUSABLE",
@@ -68,10 +77,11 @@ export class Placement {
   }
 }
 
-/** Arrays of a class with `fromHost` can be made on their device: DeviceArray is one. */
+/** Arrays of a class with `fromHost` can be made on the device of one of them: DeviceArray is such a class. */
 function placementOf(example: CudaArray | undefined): ToDevice | undefined {
   const made = example?.constructor as { readonly fromHost?: unknown } | undefined;
   const fromHost = made?.fromHost;
-  if (typeof fromHost !== "function") return undefined;
-  return async (array) => (await fromHost.call(made, array)) as CudaArray;
+  if (example === undefined || typeof fromHost !== "function") return undefined;
+  const { device } = example;
+  return async (array) => (await fromHost.call(made, array, device === undefined ? {} : { device })) as CudaArray;
 }

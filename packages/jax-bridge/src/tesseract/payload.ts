@@ -10,7 +10,7 @@ import {
 } from "@tesseract-ts/core";
 import { type Aval, avalText, sameShape } from "../arrays/aval.js";
 import { cudaArrayOf } from "../arrays/kinds.js";
-import { disposeCuda, inDType } from "../arrays/runtime-array.js";
+import { copiedToHost, disposeCuda, inDType } from "../arrays/runtime-array.js";
 import { programError } from "../errors.js";
 import { isRecord, type Structure, walk } from "../tree/tree.js";
 import type { CallSpec } from "./call-spec.js";
@@ -57,10 +57,7 @@ export function stack(arrays: readonly HostArray[], size: number, element: Aval)
 
 export async function hostOf(array: Payload, options: { readonly signal?: AbortSignal } = {}): Promise<HostArray> {
   if (isHostArray(array)) return array;
-  if (array.copyToHost === undefined) {
-    throw programError("INVALID_ARRAY", "A GPU array has no copyToHost(), so its elements can't be put together");
-  }
-  const host = await array.copyToHost(options);
+  const host = await copiedToHost(array, options);
   disposeCuda(array);
   return host;
 }
