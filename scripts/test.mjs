@@ -24,13 +24,25 @@ they fail.`;
 
 /** What these find out is about the harness, the runtime or the machine's memory: once is enough. */
 const NODE_DOES_NOT_MATTER = [
+  "cli-reference",
+  "cli-sessions",
   "client-large",
+  "container-cuda",
+  "container-images",
   "cuda-ipc",
   "cuda-ipc-failures",
+  "documentation",
+  "documentation-from-python",
+  "documentation-links",
+  "example-heat",
   "fixtures",
   "golden",
   "gpu-suite",
+  "inprocess-cuda",
   "inprocess-parity",
+  "jax-cuda",
+  "jax-inverse-heat",
+  "jax-live",
   "jax-programs",
   "runtime",
   "serve-cuda",
@@ -38,6 +50,10 @@ const NODE_DOES_NOT_MATTER = [
   "serve-jax",
   "serve-python",
   "serve-tools",
+  "serve-torch",
+  "start-gpu",
+  "start-killed",
+  "start-python",
 ];
 
 const inCi = Boolean(process.env.CI);

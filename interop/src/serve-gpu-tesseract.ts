@@ -19,8 +19,11 @@ const served = await serve(name === "echo" ? echo : rotate, {
 });
 console.log(served.url);
 for await (const line of process.stdin) {
-  // What is in use beside what is kept for reuse.
-  if (String(line).trim() === "held") console.log(JSON.stringify((await openDriver()).held()));
+  const driver = await openDriver();
+  const command = String(line).trim();
+  // What is kept for reuse goes as well, once no client can have it mapped.
+  if (command === "trim") await Promise.all(driver.devices.map((device) => DeviceMemory.of(device).trim()));
+  if (command === "held" || command === "trim") console.log(JSON.stringify(driver.held()));
 }
 await served.close();
 const driver = await openDriver();

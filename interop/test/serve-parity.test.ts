@@ -110,6 +110,16 @@ describeWithRuntime("1.15", "a Tesseract served by Python and its twin served by
     expect(await answer(urlOf("plain"))).toEqual(await answer(theirs.plain().url));
   });
 
+  test("refuse a request for an encoding that there isn't only where it is valid", async () => {
+    for (const body of ['{"inputs":{"name":1}}', '{"inputs":{"name":"you","a":["a"],"b":[1]}}', good]) {
+      const refused = async (url: string) => {
+        const { status, body: answer } = await send(url, "/apply", post(body, { accept: "application/paper" }));
+        return [status, status === 422 ? outcomeOf(status, answer) : answer];
+      };
+      expect(await refused(urlOf("plain"))).toEqual(await refused(theirs.plain().url));
+    }
+  });
+
   test.each<readonly [string, string, RequestInit]>([
     ["no body", "/apply", { method: "POST" }],
     ["an empty body", "/apply", post("")],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of JAX that call Tesseracts: functions by name, and transformations of them by name.
 
-interop/src/jax-programs.ts has the same programs in TypeScript. Arithmetic only: jax-js computes sin, exp and the like with
+interop/test/jax/programs.ts has the same programs in TypeScript. Arithmetic only: jax-js computes sin, exp and the like with
 the precision of float32 on its Wasm backend.
 """
 
@@ -13,15 +13,18 @@ SEQUENTIAL = {"vmap_method": "sequential"}
 CONSTANT = [0.75, -1.25, 2.0]
 
 
-def functions(tesseracts):
-    """Each takes x and w, vectors of 3 elements, and gives a tree of arrays; `float32` in that dtype, the others float64."""
+def functions(tesseracts, defaults=SEQUENTIAL):
+    """Each takes x and w, vectors of 3 elements, and gives a tree of arrays; `float32` in that dtype, the others float64.
+
+    `defaults` are the options of its calls.
+    """
 
     def single_call(x, w, **options):
-        return apply_tesseract(tesseracts["elementwise"], {"x": x, "w": w}, **{**SEQUENTIAL, **options})
+        return apply_tesseract(tesseracts["elementwise"], {"x": x, "w": w}, **{**defaults, **options})
 
     def vectors(x, matrix, shift, terms=(), weights=None):
         inputs = {"x": x, "affine": {"matrix": matrix, "shift": shift}, "terms": list(terms), "weights": weights or {}}
-        return apply_tesseract(tesseracts["vectors"], inputs, **SEQUENTIAL)
+        return apply_tesseract(tesseracts["vectors"], inputs, **defaults)
 
     def y(x, w):
         return single_call(x, w)["y"]
@@ -60,7 +63,7 @@ def functions(tesseracts):
 
     def static(x, w):
         inputs = {"x": x, "w": w, "exponent": 3, "mode": "cubic"}
-        return apply_tesseract(tesseracts["elementwise"], inputs, **SEQUENTIAL)["y"]
+        return apply_tesseract(tesseracts["elementwise"], inputs, **defaults)["y"]
 
     def stopped(x, w):
         return y(x, jax.lax.stop_gradient(w)) * w
@@ -87,7 +90,7 @@ def functions(tesseracts):
 
     def masked(x, w):
         inputs = {"x": x, "w": w, "mask": jnp.array(CONSTANT)}
-        return apply_tesseract(tesseracts["elementwise"], inputs, **SEQUENTIAL)["y"]
+        return apply_tesseract(tesseracts["elementwise"], inputs, **defaults)["y"]
 
     def nested(x, w):
         out = vectors(x, x[:, None] * w[None, :], w, [x * w, w])
@@ -106,10 +109,10 @@ def functions(tesseracts):
         return y(out["y"], w)
 
     def float32(x, w):
-        out = apply_tesseract(tesseracts["elementwise32"], {"x": x, "w": w}, **SEQUENTIAL)["y"]
-        return apply_tesseract(tesseracts["elementwise32"], {"x": out, "w": x}, **SEQUENTIAL)["y"]
+        out = apply_tesseract(tesseracts["elementwise32"], {"x": x, "w": w}, **defaults)["y"]
+        return apply_tesseract(tesseracts["elementwise32"], {"x": out, "w": x}, **defaults)["y"]
 
-    return {name: value for name, value in locals().items() if name not in ("tesseracts", "single_call", "vectors", "y")}
+    return {name: value for name, value in locals().items() if name not in ("tesseracts", "defaults", "single_call", "vectors", "y")}
 
 
 def scalar(f):

@@ -29,7 +29,24 @@ export function threadEntry(): { readonly url: URL; readonly options: { readonly
 /** What a worker process of this package begins with. */
 export function processEntry(): { readonly file: string; readonly options: { readonly execArgv?: string[] } } {
   const file = fileURLToPath(besideThis("worker-process"));
-  return isSource
-    ? { file, options: { execArgv: ["--import", JSON.parse(tsx("tsx")), ...conditions] } }
-    : { file, options: {} };
+  return isSource ? { file, options: { execArgv: runsSources() } } : { file, options: {} };
 }
+
+/** The arguments of Node for a process that serves a file by itself. */
+export const serveFileEntry = (): readonly string[] =>
+  isSource
+    ? [...runsSources(), fileURLToPath(besideThis("start/serve-file"))]
+    : [fileURLToPath(besideThis("serve-file"))];
+
+/** What stands between this program and a process that it started. */
+export const guardEntry = (): URL => new URL(isSource ? "./start/guard.mjs" : "./guard.js", import.meta.url);
+
+/** What removes what a container engine has made. */
+export const cleanupEntry = (): string =>
+  fileURLToPath(new URL(isSource ? "./containers/engine-cleanup.mjs" : "./engine-cleanup.js", import.meta.url));
+
+/** What runs a container in a network that it makes first. */
+export const networkEntry = (): string =>
+  fileURLToPath(new URL(isSource ? "./containers/run-in-network.mjs" : "./run-in-network.js", import.meta.url));
+
+const runsSources = (): string[] => ["--import", JSON.parse(tsx("tsx")), ...conditions];

@@ -1,4 +1,10 @@
+export { type FromImageOptions, fromImage } from "./containers/from-image.js";
+export type { ContainerSettings } from "./containers/run-arguments.js";
+export type { Volume } from "./containers/volumes.js";
+export { type BuildImageOptions, type BuiltImage, buildImage } from "./images/build-image.js";
 export type { OperatorSettings } from "./operators/observer.js";
 export { type ServedTesseract, type ServeOptions, serve } from "./serve.js";
 export type { ServerSettings } from "./settings.js";
+export { type FromSourceOptions, fromSource } from "./start/from-source.js";
+export type { ProcessEnd, RuntimeConfig, StartedTesseract, StartOptions, StartProgress } from "./start/started.js";
 export type { TransportsOption } from "./transports.js";

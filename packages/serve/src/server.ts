@@ -10,7 +10,7 @@ import { HeldExports } from "./exchange/held-exports.js";
 import { KnownCalls } from "./exchange/known-calls.js";
 import { Peers } from "./exchange/peers.js";
 import { App } from "./http/app.js";
-import { offerOf } from "./offer.js";
+import { type Offered, offerOf } from "./offer.js";
 import { type CollectMetrics, createObserver, type OperatorSettings } from "./operators/observer.js";
 import type { Settings } from "./settings.js";
 
@@ -43,7 +43,7 @@ export class Server {
     const { gpuTransport } = settings;
     if (gpuTransport !== "none") requireGpuArrays(definition, gpuTransport);
     const offered = await offerOf(parts.transports, settings);
-    const runner = createRunner(definition, { development: settings.debug });
+    const runner = createRunner(definition, { development: settings.debug, transports: offered.transports });
     const prefix = worker?.prefix ?? "";
     const { exportTimeLimit: timeLimit, maxExportedBytes: maxBytes } = settings;
     const exports = new HeldExports({ prefix, timeLimit, maxBytes });
@@ -56,7 +56,7 @@ export class Server {
       callsInFlight: () => app?.inFlight.count ?? 0,
     };
     const observer = await createObserver(operators, logger, gauges, worker?.collectMetrics);
-    const endpoints = await endpointsOf(parts, () => new EventLoopEndpoints(runner));
+    const endpoints = await endpointsOf(parts, offered, () => new EventLoopEndpoints(runner));
     app = new App({ ...offered, settings, runner, endpoints, exports, exchanges, observer });
     return new Server(app, exchanges, endpoints, settings);
   }
@@ -79,13 +79,14 @@ export class Server {
 
 async function endpointsOf(
   { definition, path, settings }: ServerParts,
+  { transports }: Offered,
   onEventLoop: () => Endpoints,
 ): Promise<Endpoints> {
   if (definition.runIn !== "worker") return onEventLoop();
   if (settings.gpuTransport !== "none") {
     throw new TesseractError(
       "INVALID_ARGUMENT",
-      `The Tesseract "${definition.name}" has \`runIn: "worker"\`, and GPU arrays can't be given to threads`,
+      `The Tesseract "${definition.name}" has \`runIn: "worker"\`, and threads can't answer with GPU arrays`,
       {
         hint: "Leave `runIn` out: work on a GPU is asynchronous. For more of it at once, serve with `workers: 2` or more.",
       },
@@ -99,5 +100,10 @@ async function endpointsOf(
     );
   }
   const { threads, outputPath, debug: development } = settings;
-  return ThreadPool.open({ path, threads, outputPath, development });
+  const known = transports.map(({ name, carries, ...others }) => ({
+    name,
+    carries,
+    ...("aliases" in others && others.aliases !== undefined ? { aliases: others.aliases } : {}),
+  }));
+  return ThreadPool.open({ path, threads, outputPath, development, transports: known });
 }

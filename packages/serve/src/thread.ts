@@ -2,12 +2,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type HostArray, isHostArray, TesseractError, type TypedArray } from "@tesseract-ts/core";
 import { createRunner, loadTesseract, type Runner, type RunnerAnswer, UndecodableArray } from "@tesseract-ts/inprocess";
+import { printingTo, watchPrinting } from "./calls/printing.js";
 import { Run } from "./calls/run.js";
 import type { FromThread, SentError, ThreadData, ToThread } from "./endpoints/thread-messages.js";
 
 if (parentPort === null) throw new Error("This file is a thread of a server, and nothing by itself");
 const port = parentPort;
-const { path, development } = workerData as ThreadData;
+const { path, development, transports } = workerData as ThreadData;
 
 let controller = new AbortController();
 
@@ -22,17 +23,19 @@ async function answer(runner: Runner, call: Extract<ToThread, { kind: "call" }>)
     call.arrays.forEach((sent, index) => {
       places[index]?.put(sent.kind === "array" ? sent.array : new UndecodableArray(sent.encoding, sent.reason));
     });
-    const answered = await runner.run({
-      route: call.route,
-      payload: call.payload,
-      ownsInputs: true,
-      context: {
-        signal: controller.signal,
-        runId: run.id,
-        outputDirectory: () => run.outputDirectory(),
-        log: (message) => run.log(message),
-      },
-    });
+    const answered = await printingTo(run, () =>
+      runner.run({
+        route: call.route,
+        payload: call.payload,
+        ownsInputs: true,
+        context: {
+          signal: controller.signal,
+          runId: run.id,
+          outputDirectory: () => run.outputDirectory(),
+          log: (message) => run.log(message),
+        },
+      }),
+    );
     await run.finish();
     sendAnswer(answered);
   } catch (error) {
@@ -91,7 +94,8 @@ function sentError(error: unknown): SentError {
   return { code, message, hint, stack, cause: reason };
 }
 
-const runner = createRunner(await loadTesseract(path), { development });
+watchPrinting();
+const runner = createRunner(await loadTesseract(path), { development, transports });
 port.on("message", (message: ToThread) => {
   if (message.kind === "abort") controller.abort(new TesseractError("ABORTED", message.reason));
   else void answer(runner, message);

@@ -347,7 +347,9 @@ describe("serving a GPU transport", () => {
     const plain = await serving(definition, { transports: [fakeGpu(folder), host()] });
     const refused = await call(plain, { accept: "*/*" });
     expect(refused.json).toMatchObject({ detail: [{ type: "array_decode_error" }] });
-    expect((await call(plain)).status).toBe(406);
+    expect((await call(plain)).status).toBe(422);
+    const accept = "application/json; gpu_transport=cuda_ipc";
+    expect((await apply(plain, { x: [1] }, { headers: { accept } })).status).toBe(406);
   });
 
   test("answers checks that fail with the reason", async () => {

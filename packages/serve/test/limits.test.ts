@@ -219,9 +219,9 @@ describe("closing", () => {
   });
 
   test("calls that don't end in time are aborted", async () => {
-    const served = await serving(definition, { shutdownLimit: 100 });
-    const running = [apply(served, { action: "wait", milliseconds: 60_000 }), apply(served, { action: "never" })];
-    await sleep(100);
+    const served = await serving(definition, { shutdownLimit: 100, metrics: true });
+    const running = [apply(served, { action: "wait", milliseconds: 600_000 }), apply(served, { action: "never" })];
+    await until(async () => (await request(`${served.url}/metrics`)).text.includes("tesseract_calls_in_flight 2"));
     await served.close();
     for (const { status } of await Promise.all(running)) expect(status).toBe(503);
   });

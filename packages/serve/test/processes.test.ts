@@ -222,5 +222,5 @@ describe("worker processes", () => {
     expect(
       await failureOf(() => serve(tesseractFile("work"), { port: 0, workers: 2, outputFormat: "json+paper" })),
     ).toEqual(tesseractError("TRANSPORT_MISSING", "json+paper"));
-  });
+  }, 240_000);
 });

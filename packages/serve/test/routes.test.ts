@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { array, defineTesseract } from "@tesseract-ts/inprocess";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { apply, request, serving } from "./support.js";
+import { apply, request, serving, tesseractFile } from "./support.js";
 import definition from "./tesseracts/work.js";
 
 const json = { "content-type": "application/json" };
@@ -257,6 +257,16 @@ describe("an answer", () => {
     }
   });
 
+  test("is told of a wish that can't be met only where the request is valid, and the endpoint isn't called", async () => {
+    const served = await serving(definition);
+    const accept = "application/paper";
+    const x = { shape: [2], dtype: "float64", data: { encoding: "base64", buffer: "AAAA" } };
+    for (const inputs of [{ x: "no" }, { x }, { unknown: 1 }]) {
+      expect((await apply(served, inputs, { headers: { accept } })).status).toBe(422);
+    }
+    expect((await apply(served, { action: "throw" }, { headers: { accept } })).status).toBe(406);
+  });
+
   test("without a wish has what the server was told", async () => {
     const served = await serving(definition, { outputFormat: "json+base64", compression: "lz4" });
     const { headers, text } = await apply(served, { x: [1] }, { headers: { accept: "*/*" } });
@@ -312,6 +322,20 @@ describe("a run", () => {
     const { y } = JSON.parse(text) as { y: { data: { buffer: string } } };
     expect(y.data.buffer).toMatch(/^run_3 é\/[0-9a-f-]{36}\.bin:0$/);
     expect(readdirSync(join(served.outputPath, "run_3 é"))).toHaveLength(1);
+  });
+
+  test("has what its endpoint prints in its log, whatever other runs print meanwhile", async () => {
+    for (const tesseract of [definition, tesseractFile("threaded")]) {
+      const served = await serving(tesseract, { threads: 2 });
+      const ids = ["one", "two", "three"];
+      await Promise.all(
+        ids.map((id) => apply(served, { action: "print", milliseconds: 20 }, { query: `?run_id=${id}` })),
+      );
+      for (const id of ids) {
+        const log = readFileSync(join(served.outputPath, `run_${id}/logs/tesseract.log`), "utf8");
+        expect(log).toBe(`${id} prints\n${id} prints again\n`);
+      }
+    }
   });
 
   test("has a name of its own unless it is given one", async () => {

@@ -6,12 +6,13 @@ import type { Endpoints } from "../endpoints/endpoints.js";
 import type { HeldExports } from "../exchange/held-exports.js";
 import { issuesOf } from "../http/issues.js";
 import type { Encoding } from "../http/negotiation.js";
-import { invalid } from "../http/refusal.js";
+import { invalid, Refusal } from "../http/refusal.js";
 import { forRun } from "../offer.js";
 import type { Settings } from "../settings.js";
 import { type DecodedArray, decodeArrays } from "./decode-request.js";
 import { DeviceMemory } from "./device-memory.js";
 import { type EncodedAnswer, encodeAnswer } from "./encode-answer.js";
+import type { CallEnding } from "./ending.js";
 import type { ReceivedBuffers } from "./received-buffers.js";
 import { Run } from "./run.js";
 
@@ -19,11 +20,13 @@ export interface Call {
   readonly route: RunnerRoute;
   readonly payload: unknown;
   readonly buffers: ReceivedBuffers;
-  readonly runId: string;
-  readonly encoding: Encoding;
+  /** A fresh one if it is undefined. */
+  readonly runId: string | undefined;
+  /** Or why there is none: then the endpoint isn't called. */
+  readonly encoding: Encoding | Refusal;
   readonly transports: readonly Transport[];
   readonly headers: Headers;
-  readonly signal: AbortSignal;
+  readonly ending: CallEnding;
   /** The request's arrays have been decoded: what they referred to isn't read any more. */
   readonly onRead: () => void;
 }
@@ -43,14 +46,15 @@ export type CallAnswer = EncodedAnswer;
  *   and what transports throw
  */
 export async function answerCall(call: Call, context: CallContext): Promise<CallAnswer> {
-  const { route, payload, signal } = call;
+  const { route, payload, ending } = call;
   const { inputPath, outputPath } = context.settings;
   const run = new Run(outputPath, call.runId);
   const here = (transport: Transport): Transport =>
     transport.carries === "host" ? forRun(transport, { inputPath, outputPath, folder: run.folder }) : transport;
   const memory = context.settings.gpuTransport === "none" ? undefined : new DeviceMemory();
-  let running: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> | undefined;
   let exported = false;
+  let settled = false;
   try {
     const places = context.runner.encodedArrays(route, payload);
     let arrays: readonly DecodedArray[] = [];
@@ -63,20 +67,28 @@ export async function answerCall(call: Call, context: CallContext): Promise<Call
         buffers: call.buffers,
         maxArrayBytes: context.settings.maxArrayBytes,
         headers: call.headers,
-        signal,
+        ending,
       });
       memory?.take(arrays);
     }
     call.onRead();
     if (!call.buffers.isEmpty) refuseLost(call.buffers.restore(payload));
-    signal.throwIfAborted();
-    const answering = context.endpoints.run({ route, payload, places, arrays, run, signal });
+    ending.throwIfAborted();
+    const { encoding } = call;
+    if (encoding instanceof Refusal) {
+      for (let index = 0; index < places.length; index++) places[index]?.put(arrays[index] as DecodedArray);
+      const issues = context.runner.check(route, payload);
+      throw issues.length > 0 ? invalid(...issuesOf(issues)) : encoding;
+    }
+    const answering = context.endpoints.run({ route, payload, places, arrays, run, ending });
     running = answering;
-    const answer = await unlessAborted(answering, signal);
-    await run.finish();
+    const answer = await ending.unlessAborted(answering);
+    const writing = run.finish();
+    if (writing !== undefined) await writing;
+    settled = true;
     if (answer.kind === "refused") throw invalid(...issuesOf(answer.issues));
     memory?.take(answer.outputs);
-    const encoded = await encodeOutputs(answer.outputs, call, context, here);
+    const encoded = await encodeOutputs(answer.outputs, encoding, call, context, here);
     if (encoded.lease === undefined || memory === undefined) return encoded;
     // What is exported stays until the client has copied it.
     exported = true;
@@ -87,13 +99,15 @@ export async function answerCall(call: Call, context: CallContext): Promise<Call
     };
     return { ...encoded, lease: { release } };
   } finally {
-    if (!exported) void endAfter(running, run, memory);
+    if (!exported && running !== undefined && !settled) void endAfter(running, run, memory);
+    else if (!exported) memory?.[Symbol.dispose]();
   }
 }
 
 function encodeOutputs(
   outputs: unknown,
-  { encoding, transports, signal }: Call,
+  encoding: Encoding,
+  { transports, ending }: Call,
   { exports }: CallContext,
   here: (transport: Transport) => Transport,
 ): Promise<EncodedAnswer> {
@@ -109,7 +123,7 @@ function encodeOutputs(
       (candidate) => candidate.carries === "device" && candidate.name === encoding.gpuTransport,
     ) as Extract<Transport, { carries: "device" }> | undefined,
     compression: encoding.compression,
-    signal,
+    ending,
     exports,
   });
 }
@@ -144,23 +158,4 @@ function refuseLost(paths: readonly (readonly (string | number)[])[]): void {
       msg: "The text is too long to be read here, or isn't base64",
     })),
   );
-}
-
-/** @throws the signal's reason, as soon as it is aborted */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const settled = (): void => signal.removeEventListener("abort", onAbort);
-    work.then(
-      (value) => {
-        settled();
-        resolve(value);
-      },
-      (error) => {
-        settled();
-        reject(error);
-      },
-    );
-  });
 }

@@ -12,6 +12,7 @@ import {
 } from "@tesseract-ts/core";
 import { type EncodedPlace, UndecodableArray } from "@tesseract-ts/inprocess";
 import { Refusal } from "../http/refusal.js";
+import { type CallEnding, DecodingCall } from "./ending.js";
 import type { ReceivedBuffers } from "./received-buffers.js";
 
 export type DecodedArray = HostArray | CudaArray | UndecodableArray;
@@ -23,7 +24,7 @@ export interface DecodeOptions {
   /** The most that all arrays together may take up once they are decoded. */
   readonly maxArrayBytes: number;
   readonly headers: Headers;
-  readonly signal: AbortSignal;
+  readonly ending: CallEnding;
 }
 
 interface Pending {
@@ -33,7 +34,7 @@ interface Pending {
 
 /**
  * @returns one for each place, in the same order
- * @throws Refusal 413; the signal's reason; what a transport throws that isn't a TesseractError
+ * @throws Refusal 413; the reason of the call's end; what a transport throws that isn't a TesseractError
  */
 export async function decodeArrays(
   places: readonly EncodedPlace[],
@@ -103,15 +104,15 @@ function receive(
 async function decodeGroup(
   transport: Transport,
   group: readonly Pending[],
-  { headers, signal }: DecodeOptions,
+  { headers, ending }: DecodeOptions,
 ): Promise<readonly DecodedArray[]> {
-  const context = { headers, signal };
+  const context = new DecodingCall(ending, headers);
   const decode = (encoded: readonly ReceivedArray[]): Promise<readonly (HostArray | CudaArray)[]> =>
     transport.decode(encoded, context);
   try {
     return await decode(group.map(({ encoded }) => encoded));
   } catch (error) {
-    refuseToHide(error, signal);
+    refuseToHide(error, ending);
     if (group.length === 1) return [undecodable(transport, error)];
   }
   // One of them is at fault; the others don't matter any more, but the client is told which it is.
@@ -120,7 +121,7 @@ async function decodeGroup(
     try {
       arrays.push(...(await decode([encoded])));
     } catch (error) {
-      refuseToHide(error, signal);
+      refuseToHide(error, ending);
       arrays.push(undecodable(transport, error));
     }
   }
@@ -128,8 +129,8 @@ async function decodeGroup(
 }
 
 /** A fault of the request is answered; that of a transport is an error of this server. */
-function refuseToHide(error: unknown, signal: AbortSignal): asserts error is TesseractError {
-  signal.throwIfAborted();
+function refuseToHide(error: unknown, ending: CallEnding): asserts error is TesseractError {
+  ending.throwIfAborted();
   if (!(error instanceof TesseractError)) throw error;
 }
 

@@ -17,13 +17,14 @@ import {
 } from "@tesseract-ts/core";
 import { JsonBody, MessageLease, mapArrays } from "@tesseract-ts/core/message";
 import type { HeldExports } from "../exchange/held-exports.js";
+import { type CallEnding, EncodingCall } from "./ending.js";
 
 export interface AnswerPlan {
   readonly host: HostTransport;
   /** Carries GPU arrays; without it they go through the host. */
   readonly device: DeviceTransport | undefined;
   readonly compression: Compression;
-  readonly signal: AbortSignal;
+  readonly ending: CallEnding;
   /** Where bytes of GPU memory are reserved before they are exported. */
   readonly exports: Pick<HeldExports, "reserve" | "cancel">;
 }
@@ -58,7 +59,7 @@ export async function encodeAnswer(outputs: unknown, plan: AnswerPlan): Promise<
     else onHost.push({ array, place });
     return place;
   });
-  const context = { compression: plan.compression, signal: plan.signal };
+  const context = new EncodingCall(plan.ending, plan.compression);
   const lease = new MessageLease();
   const headers: Record<string, string> = {};
   let leased = false;

@@ -1,12 +1,14 @@
 /** What the server and its threads say to each other. */
 import type { ErrorCode, HostArray } from "@tesseract-ts/core";
-import type { RequestIssue, RunnerRoute } from "@tesseract-ts/inprocess";
+import type { KnownTransport, RequestIssue, RunnerRoute } from "@tesseract-ts/inprocess";
 
 /** What a thread is started with. */
 export interface ThreadData {
   /** The file of the Tesseract. */
   readonly path: string;
   readonly development: boolean;
+  /** What the server can decode. */
+  readonly transports: readonly KnownTransport[];
 }
 
 /** An array for one of the payload's places, in their order. */

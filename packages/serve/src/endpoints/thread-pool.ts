@@ -44,10 +44,10 @@ export class ThreadPool implements Endpoints {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { call, resolve, reject };
       this.waiting.add(waiting);
-      const onAbort = (): void => {
-        if (this.waiting.delete(waiting)) reject(call.signal.reason);
+      const onAbort = (reason: unknown): void => {
+        if (this.waiting.delete(waiting)) reject(reason);
       };
-      call.signal.addEventListener("abort", onAbort, { once: true });
+      call.ending.onAbort(onAbort);
       this.serve();
     });
   }
@@ -112,9 +112,9 @@ class Thread {
     private readonly options: ThreadPoolOptions,
     private readonly events: ThreadEvents,
   ) {
-    const { path, development } = options;
+    const { path, development, transports } = options;
     const { url, options: forNode } = threadEntry();
-    const workerData: ThreadData = { path, development };
+    const workerData: ThreadData = { path, development, transports };
     this.worker = new Worker(url, { workerData, ...forNode });
     this.ready = new Promise((resolve, reject) => {
       this.settleReady = (failure) => (failure === undefined ? resolve() : reject(failure));
@@ -137,15 +137,14 @@ class Thread {
   }
 
   run(call: EndpointCall): Promise<RunnerAnswer> {
-    const { route, payload, run, signal } = call;
+    const { route, payload, run, ending } = call;
     const { arrays, transfer } = sentArrays(call.arrays);
     let timer: NodeJS.Timeout | undefined;
-    const onAbort = (): void => {
-      const reason = signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
-      this.post({ kind: "abort", reason });
+    const onAbort = (reason: unknown): void => {
+      this.post({ kind: "abort", reason: reason instanceof Error ? reason.message : String(reason) });
       timer = setTimeout(() => void this.end(), GRACE_MS);
     };
-    signal.addEventListener("abort", onAbort, { once: true });
+    ending.onAbort(onAbort);
     const answer = new Promise<RunnerAnswer>((resolve, reject) => {
       this.current = { resolve, reject };
     });
@@ -153,7 +152,7 @@ class Thread {
     this.post({ kind: "call", route, payload, arrays, runId: run.id, outputPath }, transfer);
     return answer.finally(() => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      ending.offAbort(onAbort);
       this.current = undefined;
       if (this.state === "ready") this.events.onFree();
     });

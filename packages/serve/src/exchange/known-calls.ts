@@ -34,7 +34,7 @@ export class KnownCalls {
     const now = Date.now();
     for (const id of ids) {
       if (!this.givenUp.has(id)) this.givenUp.set(id, now);
-      this.reading.get(id)?.abort(new Refusal(499, "The call was given up"));
+      this.reading.get(id)?.abort(new Refusal(499, "The call was given up", {}, true));
     }
     for (const [id, at] of this.givenUp) {
       if (this.givenUp.size <= MOST_REMEMBERED && now - at < REMEMBER_MS) break;

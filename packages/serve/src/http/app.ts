@@ -6,6 +6,7 @@ import type { RunnerRoute } from "@tesseract-ts/inprocess";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
 import { answerCall, type CallContext } from "../calls/call.js";
 import type { EncodedAnswer } from "../calls/encode-answer.js";
+import type { CallEnding } from "../calls/ending.js";
 import { ReceivedBuffers } from "../calls/received-buffers.js";
 import { answerCheck } from "../exchange/check.js";
 import { type Exchange, type Exchanges, exportsHeader } from "../exchange/exchange.js";
@@ -13,10 +14,11 @@ import type { Offered } from "../offer.js";
 import type { Metrics } from "../operators/metrics.js";
 import type { Observer } from "../operators/observer.js";
 import { Access } from "./access.js";
-import { readBody } from "./body.js";
+import { type BodyLimits, readBody } from "./body.js";
+import { BodyClock } from "./body-clock.js";
 import { CallsInFlight } from "./calls-in-flight.js";
 import { docsPage } from "./docs-page.js";
-import { type Encoding, negotiate } from "./negotiation.js";
+import { type Encoding, negotiate, type Offer } from "./negotiation.js";
 import { notFound, Refusal } from "./refusal.js";
 import { runIdOf } from "./run-id.js";
 import { linger, sendJson, sendRefusal } from "./send.js";
@@ -54,17 +56,23 @@ export class App {
   private readonly openapi: Buffer;
   private readonly docs: string;
   private readonly openBase64: HostTransport["openBuffer"];
+  private readonly bodyLimits: BodyLimits;
+  private lastNegotiated: { readonly accept: string | undefined; readonly encoding: Encoding } | undefined;
   /** Whether requests may say more than their bodies do. */
   private readonly exchanges: boolean;
+  /** Whether answers may export memory of GPUs. */
+  private readonly exports: boolean;
 
   constructor(private readonly context: AppContext) {
     const { settings, runner, offer, transports, observer } = context;
     this.access = new Access(settings);
     this.inFlight = new CallsInFlight(settings.maxConcurrentCalls);
+    this.bodyLimits = { maxRequestBytes: settings.maxRequestBytes, clock: new BodyClock(settings.bodyTimeout) };
     const document = runner.openapi({ test: settings.debug, ...offer });
     this.openapi = Buffer.from(JSON.stringify(document));
     this.docs = docsPage(document);
     this.exchanges = transports.some(({ carries, connect }) => carries === "device" || connect !== undefined);
+    this.exports = transports.some(({ carries }) => carries === "device");
     const base64 = transports.find(
       (transport): transport is HostTransport => transport.carries === "host" && transport.name === "base64",
     );
@@ -142,11 +150,11 @@ export class App {
       () => reply.raw.statusCode,
       async () => {
         try {
-          await this.inFlight.during(reply.raw, async (controller) => {
-            const exchange = this.exchanges ? await this.beginExchange(request.raw, controller) : undefined;
+          await this.inFlight.during(reply.raw, async (ending) => {
+            const exchange = this.exchanges ? await this.beginExchange(request.raw, ending) : undefined;
             try {
-              const encoded = await this.compute(route, request, exchange, report, controller);
-              await this.send(route, reply, encoded, exchange, report, controller.signal);
+              const encoded = await this.compute(route, request, exchange, report, ending);
+              await this.send(route, reply, encoded, exchange, report, ending);
             } catch (error) {
               // A refusal says what there is to say beside it as well.
               if (exchange !== undefined && !isAnswered(reply)) reply.headers(await exchange.headers());
@@ -158,8 +166,10 @@ export class App {
         } catch (error) {
           this.refuse(error, request, reply);
         } finally {
-          const seconds = (performance.now() - began) / 1000;
-          observer.called({ route, status: reply.raw.statusCode, seconds, ...report, id: request.id });
+          if (observer.observes) {
+            const seconds = (performance.now() - began) / 1000;
+            observer.called({ route, status: reply.raw.statusCode, seconds, ...report, id: request.id });
+          }
         }
       },
     );
@@ -170,20 +180,20 @@ export class App {
     request: FastifyRequest,
     exchange: Exchange | undefined,
     report: CallReport,
-    controller: AbortController,
+    ending: CallEnding,
   ): Promise<EncodedAnswer> {
     const { context } = this;
     const { settings, offer, exchanges } = context;
-    const timers: NodeJS.Timeout[] = [];
+    let timer: NodeJS.Timeout | undefined;
     try {
       const buffers = new ReceivedBuffers(this.openBase64);
-      const body = await readBody(request.raw, settings, buffers.open);
+      const body = await readBody(request.raw, this.bodyLimits, buffers.open);
       report.requestBytes = body.bytes;
-      if (Number.isFinite(settings.timeLimit)) timers.push(limitTime(controller, settings.timeLimit));
+      if (Number.isFinite(settings.timeLimit)) timer = limitTime(ending, settings.timeLimit);
       const accept = computing.has(route) ? request.raw.headers.accept : undefined;
-      const encoding = negotiate(accept, offer);
-      report.encoding = encoding;
-      if (exchange !== undefined && computing.has(route) && !exchange.acknowledges)
+      const encoding = this.negotiated(accept, offer);
+      if (!(encoding instanceof Refusal)) report.encoding = encoding;
+      if (this.exports && computing.has(route) && exchange?.acknowledges === false)
         await exchanges.dropUnacknowledged();
       const call = {
         route,
@@ -193,14 +203,23 @@ export class App {
         encoding,
         transports: exchange?.message.transports ?? context.transports,
         headers: headersOf(request.raw),
-        signal: controller.signal,
+        ending,
         onRead: () => this.endReading(exchange),
       };
       return await answerCall(call, context);
     } finally {
       this.endReading(exchange);
-      for (const timer of timers) clearTimeout(timer);
+      clearTimeout(timer);
     }
+  }
+
+  /** Clients say the same with every call. */
+  private negotiated(accept: string | undefined, offer: Offer): Encoding | Refusal {
+    const { lastNegotiated: last } = this;
+    if (last !== undefined && last.accept === accept) return last.encoding;
+    const encoding = negotiate(accept, offer);
+    if (!(encoding instanceof Refusal)) this.lastNegotiated = { accept, encoding };
+    return encoding;
   }
 
   private async send(
@@ -209,7 +228,7 @@ export class App {
     encoded: EncodedAnswer,
     exchange: Exchange | undefined,
     report: CallReport,
-    signal: AbortSignal,
+    ending: CallEnding,
   ): Promise<void> {
     const { exports } = this.context;
     const { body, lease, exportedBytes } = encoded;
@@ -217,10 +236,10 @@ export class App {
     report.exportedBytes = exportedBytes;
     const headers: Record<string, string> = { ...encoded.headers };
     if (lease !== undefined) {
-      if (signal.aborted) {
+      if (ending.aborted) {
         await lease.release();
         exports.cancel(exportedBytes);
-        throw signal.reason;
+        ending.throwIfAborted();
       }
       Object.assign(headers, exportsHeader(exports.keep(lease, exportedBytes, exchange?.acknowledges === true)));
     }
@@ -229,11 +248,11 @@ export class App {
     await sendJson(reply, `application/${format}`, headers, body);
   }
 
-  private async beginExchange(request: IncomingMessage, controller: AbortController): Promise<Exchange> {
+  private async beginExchange(request: IncomingMessage, ending: CallEnding): Promise<Exchange> {
     const { exchanges } = this.context;
     const exchange = await exchanges.begin(headersOf(request), request.headers);
     try {
-      if (exchange.callId !== undefined) exchanges.calls.begin(exchange.callId, controller);
+      if (exchange.callId !== undefined) exchanges.calls.begin(exchange.callId, ending);
     } catch (error) {
       exchange.message.end(false);
       throw error;
@@ -258,17 +277,17 @@ export class App {
 
   /** `POST /check_gpu_transport` */
   private async check(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { settings, offer, exports } = this.context;
+    const { offer, exports } = this.context;
     try {
-      await this.inFlight.during(reply.raw, async (controller) => {
-        const exchange = await this.beginExchange(request.raw, controller);
+      await this.inFlight.during(reply.raw, async (ending) => {
+        const exchange = await this.beginExchange(request.raw, ending);
         try {
-          const { tree } = await readBody(request.raw, settings, undefined);
+          const { tree } = await readBody(request.raw, this.bodyLimits, undefined);
           const { body, lease, headers } = await answerCheck(
             tree,
             exchange.message.transports,
             offer.gpuTransports,
-            controller.signal,
+            ending.signal,
           );
           // A check is answered to clients that acknowledge, whatever they have said so far.
           const held = lease === undefined ? {} : exportsHeader(exports.keep(lease, 0, true));
@@ -342,9 +361,9 @@ export class App {
 /** Whether it is too late to answer anything else. */
 const isAnswered = ({ raw, sent }: FastifyReply): boolean => raw.headersSent || raw.destroyed || sent;
 
-function limitTime(controller: AbortController, timeLimit: number): NodeJS.Timeout {
+function limitTime(ending: CallEnding, timeLimit: number): NodeJS.Timeout {
   const refusal = new Refusal(504, `The call took longer than ${timeLimit} ms`);
-  return setTimeout(() => controller.abort(refusal), timeLimit);
+  return setTimeout(() => ending.abort(refusal), timeLimit);
 }
 
 const headersOf =

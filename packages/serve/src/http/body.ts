@@ -1,17 +1,16 @@
 /** Reads a request's body into a tree while it arrives. */
 import type { IncomingMessage } from "node:http";
 import { JsonReader, type JsonReaderOptions, JsonSyntaxError } from "@tesseract-ts/core/message";
+import type { BodyClock } from "./body-clock.js";
 import { invalid, Refusal } from "./refusal.js";
 
-/** After its time, a body must have come at this many bytes per second at least. */
-const SLOWEST = 1024;
 /** A text that is no JSON is kept up to this many bytes, for the error that repeats it. */
 const LONGEST_TEXT = 1 << 16;
 
 export interface BodyLimits {
   readonly maxRequestBytes: number;
-  /** Milliseconds that a body may take beyond one that comes at {@link SLOWEST}. */
-  readonly bodyTimeout: number;
+  /** Tells when a body is late. */
+  readonly clock: BodyClock;
 }
 
 export interface Body {
@@ -33,37 +32,37 @@ export function readBody(
   const reader = isJson(request.headers["content-type"]) ? new JsonText(byteLength, openBuffer) : new PlainText();
   return new Promise((resolve, reject) => {
     let bytes = 0;
-    const began = performance.now();
-    const wait = (): void => {
-      const left = limits.bodyTimeout + (bytes / SLOWEST) * 1000 - (performance.now() - began);
-      if (left > 0) timer = setTimeout(wait, left);
-      else end(() => reject(new Refusal(408, `The body didn't come within ${limits.bodyTimeout} ms`, {}, true)));
-    };
-    let timer = setTimeout(wait, limits.bodyTimeout);
+    const waiting = limits.clock.start(() => {
+      fail(new Refusal(408, `The body didn't come within ${limits.clock.timeout} ms`, {}, true));
+    });
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
+      waiting.bytes = bytes;
       try {
         if (bytes > limits.maxRequestBytes) throw tooLarge(limits);
         reader.write(chunk);
       } catch (error) {
-        end(() => reject(error));
+        fail(error);
       }
     };
-    const onEnd = (): void =>
-      end(() => {
-        try {
-          resolve({ tree: bytes === 0 ? missing() : reader.end(), bytes });
-        } catch (error) {
-          reject(error);
-        }
-      });
-    const onClose = (): void => end(() => reject(gone()));
-    const end = (settle: () => void): void => {
-      clearTimeout(timer);
-      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
-      settle();
+    const onEnd = (): void => {
+      leave();
+      try {
+        resolve({ tree: bytes === 0 ? missing() : reader.end(), bytes });
+      } catch (error) {
+        reject(error);
+      }
     };
-    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+    const onClose = (): void => fail(gone());
+    const fail = (reason: unknown): void => {
+      leave();
+      reject(reason);
+    };
+    const leave = (): void => {
+      limits.clock.stop(waiting);
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+    };
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
 }
 

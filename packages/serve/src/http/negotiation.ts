@@ -28,9 +28,9 @@ interface MediaRange {
  * The first media range, by its `q`, that can be produced in full. What a range leaves out is the server's own choice, but
  * GPU arrays go through the host unless they are asked for.
  *
- * @throws Refusal 406
+ * @returns the refusal (406) if there is none: it is told once the request has been found valid, as by the reference
  */
-export function negotiate(accept: string | undefined, offer: Offer): Encoding {
+export function negotiate(accept: string | undefined, offer: Offer): Encoding | Refusal {
   const { outputFormat, compression } = offer;
   if (accept === undefined || accept === "") return { outputFormat, compression, gpuTransport: "none" };
   const ranges = accept
@@ -43,7 +43,7 @@ export function negotiate(accept: string | undefined, offer: Offer): Encoding {
     const encoding = offered(range, offer);
     if (encoding !== undefined) return encoding;
   }
-  throw new Refusal(406, {
+  return new Refusal(406, {
     message: `Cannot produce any encoding accepted by ${pythonRepr(accept)}`,
     available_formats: offer.outputFormats,
     available_gpu_transports: offer.gpuTransports,

@@ -31,6 +31,8 @@ export interface ObservedCall {
 export interface Observer {
   readonly logger: FastifyBaseLogger | undefined;
   readonly metrics: Metrics | undefined;
+  /** Whether anyone wants to know of calls. */
+  readonly observes: boolean;
   /**
    * Runs a call, in a span.
    *
@@ -64,12 +66,16 @@ export async function createObserver(
 }
 
 class OptionalObserver implements Observer {
+  readonly observes: boolean;
+
   constructor(
     readonly logger: FastifyBaseLogger | undefined,
     readonly metrics: Metrics | undefined,
     private readonly tracing: Tracing | undefined,
     private readonly collect: CollectMetrics,
-  ) {}
+  ) {
+    this.observes = logger !== undefined || metrics !== undefined;
+  }
 
   around(route: string, headers: IncomingHttpHeaders, status: () => number, work: () => Promise<void>): Promise<void> {
     return this.tracing === undefined ? work() : this.tracing.around(route, headers, status, work);

@@ -14,7 +14,7 @@ export const work = (runIn: "event loop" | "worker"): TesseractDefinition =>
     runIn,
     inputs: z.object({
       action: z
-        .enum(["return", "throw", "wait", "compute", "never", "forever", "log", "write", "exit", "wrong"])
+        .enum(["return", "throw", "wait", "compute", "never", "forever", "log", "print", "write", "exit", "wrong"])
         .default("return"),
       milliseconds: z.number().default(0),
       x: differentiable(array("float64", [null])).prefault([]),
@@ -42,6 +42,11 @@ export const work = (runIn: "event loop" | "worker"): TesseractDefinition =>
         case "log":
           context.log("one line");
           context.log("another");
+          break;
+        case "print":
+          process.stdout.write(`${context.runId} prints\n`);
+          await sleep(milliseconds);
+          process.stderr.write(new TextEncoder().encode(`${context.runId} prints again\n`));
           break;
         case "write":
           await writeFile(join(await context.outputDirectory(), "result.txt"), context.runId);

@@ -1,0 +1,2 @@
+/** The Tesseract `rotate`, whose arrays stay on the GPU, for an image. */
+export { rotate as default } from "../../src/gpu-tesseracts.js";

@@ -1,0 +1,103 @@
+/** Containers for tests: an engine that can run them here, images that need no registry, and what must not be left. */
+import { readdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { repositoryRoot, runProgram } from "./python.js";
+
+/** What scripts/setup/containers.mjs found. */
+export interface TestEngine {
+  readonly command: readonly string[];
+  /** An image with Node in it. */
+  readonly node: string;
+  /** An image of the reference's, where there is its environment. */
+  readonly reference?: string;
+  /** Whether ports of containers can be published here. */
+  readonly publishes: boolean;
+}
+
+/** To make images takes a minute where none were made before. */
+const SETUP_MS = 900_000;
+
+/** The other file's tests, on a machine that is busy. */
+const TURN_MS = 3_600_000;
+
+let asked: Promise<TestEngine | { readonly reason: string }> | undefined;
+
+function engineOfThisMachine(): Promise<TestEngine | { readonly reason: string }> {
+  asked ??= runProgram(process.execPath, ["scripts/setup/containers.mjs"], {
+    cwd: repositoryRoot,
+    timeout: SETUP_MS,
+  }).then((output) => JSON.parse(output.trim().split("\n").at(-1) ?? ""));
+  return asked;
+}
+
+/**
+ * A `describe` whose tests run where there is an engine that can run containers. Elsewhere one test says why there is none: CI's
+ * machine may be a container itself, and forbid them.
+ */
+export function describeWithContainers(name: string, tests: (engine: TestEngine) => void): void {
+  describe(name, async () => {
+    const found = await engineOfThisMachine();
+    if (!("reason" in found)) {
+      alone();
+      return tests(found);
+    }
+    test("needs an engine that runs containers", (context) => context.skip(found.reason));
+  });
+}
+
+/**
+ * What one file's tests leave, another's running tests would see as left by them: so one file has its turn. The name is a socket's
+ * in Linux's abstract namespace, which ends with its process. Elsewhere files have to be run one by one.
+ */
+function alone(): void {
+  const turn = createServer();
+  beforeAll(async () => {
+    if (process.platform !== "linux") return;
+    while (!(await isOurs())) await sleep(100);
+  }, TURN_MS);
+  afterAll(() => void turn.close());
+
+  const isOurs = (): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      turn.once("error", (error: NodeJS.ErrnoException) => {
+        turn.removeAllListeners();
+        if (error.code === "EADDRINUSE") resolve(false);
+        else reject(error);
+      });
+      turn.listen("\0tesseract-ts-container-tests", () => {
+        turn.removeAllListeners();
+        resolve(true);
+      });
+    });
+}
+
+/** How a container of the tests is reached: a machine that can't publish ports shares its network with it. */
+export const networkFor = ({ publishes }: TestEngine): { readonly network?: string } =>
+  publishes ? {} : { network: "host" };
+
+export async function engine({ command }: TestEngine, ...args: readonly string[]): Promise<string> {
+  const [program = "", ...first] = command;
+  return runProgram(program, [...first, ...args], { timeout: 300_000 });
+}
+
+/** What starts and builds must not leave: containers, podman's for building among them, volumes, networks, folders. */
+export async function remains(found: TestEngine): Promise<readonly string[]> {
+  const isPodman = found.command[0]?.includes("podman") === true;
+  const [containers, volumes, networks, tags] = [
+    await engine(found, "ps", "--all", ...(isPodman ? ["--external"] : []), "--format", "{{.Names}}"),
+    await engine(found, "volume", "ls", "--format", "{{.Name}}"),
+    await engine(found, "network", "ls", "--format", "{{.Name}}"),
+    await engine(found, "images", "--format", "{{.Repository}}"),
+  ];
+  const lines = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "");
+  return [
+    ...lines(containers).filter((name) => isPodman || name.startsWith("tesseract-")),
+    ...(isPodman ? lines(volumes) : []),
+    ...lines(networks).filter((name) => name.startsWith("tesseract-test")),
+    ...lines(tags).filter((name) => name.includes("tesseract-build-")),
+    ...readdirSync(tmpdir()).filter((name) => /^tesseract-image-/.test(name)),
+  ];
+}

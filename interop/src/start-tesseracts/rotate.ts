@@ -1,0 +1,2 @@
+// A Tesseract whose arrays stay on the GPU.
+export { rotate as default } from "../gpu-tesseracts.js";

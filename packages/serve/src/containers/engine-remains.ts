@@ -1,0 +1,35 @@
+/** What an engine has made for one start or one build, and how it is removed. */
+import { cleanupEntry } from "../entries.js";
+import type { Command } from "../start/launch.js";
+import type { Engine } from "./engine.js";
+
+export interface EngineRemains {
+  readonly kind: Engine["kind"];
+  readonly command: readonly string[];
+  /** `name=value`: of containers. */
+  readonly label?: string;
+  /** What podman builds an image in, and keeps if it is killed. */
+  readonly workingContainer?: string;
+  /** A name that an image was given for the build alone. */
+  readonly tag?: string;
+  /** A network that was made, unless others use it. */
+  readonly network?: string;
+}
+
+/** What removes them, run by the guard of the start or build. */
+export const removalOf = (engine: Engine, remains: Omit<EngineRemains, "kind" | "command">): Command => ({
+  command: process.execPath,
+  args: [
+    cleanupEntry(),
+    JSON.stringify({ kind: engine.kind, command: engine.command, ...remains } satisfies EngineRemains),
+  ],
+  env: engineEnvironment(),
+});
+
+/** An engine's command needs this process's environment: where its socket is, its configuration, its credentials. */
+export const engineEnvironment = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || name === "NODE_OPTIONS" ? [] : [[name, value]],
+    ),
+  );
