@@ -5,6 +5,8 @@ const resolve = { conditions: ["source", "node"] };
 
 export default defineConfig({
   test: {
+    // Vitest leaves one processor to itself; many of these tests wait for other processes.
+    maxWorkers: 2,
     projects: [
       {
         resolve,
