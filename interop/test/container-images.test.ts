@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { type HostArray, TesseractError } from "@tesseract-ts/core";
 import { buildImage, type FromImageOptions, fromImage } from "@tesseract-ts/serve";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { cli } from "../../packages/serve/test/cli/support.js";
 import { describeWithContainers, engine, networkFor, remains } from "../src/containers.js";
 import { runPython } from "../src/python.js";
 
@@ -18,6 +19,8 @@ vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
 const tesseract = (name: string): string =>
   fileURLToPath(new URL(`../containers/tesseracts/${name}.ts`, import.meta.url));
+/** Each takes seconds. */
+const KILLED_MOMENTS = Number(process.env.TESSERACT_TS_KILLED_MOMENTS ?? 3);
 const OURS = "localhost/tesseract-ts-test-scale:1";
 const vectors = {
   x: [1, 2],
@@ -207,6 +210,26 @@ print(tesseract.apply({"x": [1.0, 2.0]})["y"].tolist())
     expect(await remains(found)).toEqual([]);
   });
 
+  test("the command line makes an image, and calls it", async () => {
+    const image = "localhost/tesseract-ts-test-command:1";
+    vi.stubEnv("TESSERACT_ENGINE", found.command.join(" "));
+    const { network } = networkFor(found);
+    try {
+      const include = ["--include", "lib/factor.txt"];
+      const built = await cli(["build", tesseract("scale"), "--tag", image, "--base", found.node, ...include]);
+      expect(built).toMatchObject({ code: 0, out: expect.stringContaining(image) });
+      const target = [image, "apply", '{"x": [1, 2]}', "--start-timeout", "300"];
+      const called = await cli(["call", ...target, ...(network === undefined ? [] : ["--network", network])]);
+      expect(called).toMatchObject({ code: 0, out: expect.stringMatching(/y +float64 \[2\].* 3, 6/) });
+      const missing = await cli(["call", "localhost/tesseract-ts-test-nothing:1", "apply", "{}"]);
+      expect(missing).toMatchObject({ code: 3, err: expect.stringContaining("tesseract-ts build") });
+    } finally {
+      vi.unstubAllEnvs();
+      await engine(found, "rmi", "--force", image);
+    }
+    expect(await remains(found)).toEqual([]);
+  });
+
   test.runIf(found.publishes)("a network is made for it, and removed with it", async () => {
     const network = `tesseract-test-${process.pid}`;
     {
@@ -218,12 +241,11 @@ print(tesseract.apply({"x": [1.0, 2.0]})["y"].tolist())
   });
 
   test("killing the parent leaves nothing, whatever it was at", async () => {
-    const moments: readonly (readonly [string, number])[] = [
-      ["image", 500 * Math.random()],
-      ["process", 1_500 * Math.random()],
-      ["ready", 0],
-    ];
-    for (const [step, delay] of moments) {
+    const steps = ["image", "process", "ready"];
+    const times: number[] = [];
+    for (let moment = 0; moment < KILLED_MOMENTS; moment++) {
+      const step = steps[moment % steps.length];
+      const delay = 1_500 * Math.random();
       const parent = startParent();
       for await (const line of createInterface({ input: parent.stdout as NodeJS.ReadableStream })) {
         if (line === step) break;
@@ -231,11 +253,14 @@ print(tesseract.apply({"x": [1.0, 2.0]})["y"].tolist())
       await sleep(delay);
       parent.kill("SIGKILL");
       await once(parent, "exit");
-      // What it began just before may still come; the guard sees to that.
+      const began = performance.now();
       while ((await remains(found)).length > 0) await sleep(100);
+      times.push(Math.round(performance.now() - began));
+      // What it began just before may still have come; the guard sees to that.
       await sleep(1_000);
       expect(await remains(found), `killed ${delay} ms after "${step}"`).toEqual([]);
     }
+    if (process.env.TESSERACT_TS_KILLED_MOMENTS !== undefined) console.log("milliseconds:", times.join(" "));
   });
 
   function startParent(): ChildProcess {

@@ -1,5 +1,7 @@
 // What is started keeps arrays on the GPU: simulated.
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { simulatedCuda } from "@tesseract-ts/cuda-simulator";
 import { expect, test } from "vitest";
 import { findPython } from "../src/python.js";
 import { describeOnSimulator, onSimulatedMachine } from "../src/simulated.js";
@@ -32,5 +34,23 @@ describeOnSimulator("fromSource with cuda_ipc", () => {
   test("of a Tesseract in Python", { timeout: LIMIT_MS }, async (context) => {
     if (!hasRuntime("1.15")) context.skip("No Tesseract runtime 1.15");
     expect(await said(python, findPython())).toEqual(expected);
+  });
+
+  test("leaves nothing in shared memory when the one who started it is killed in a call", {
+    timeout: LIMIT_MS,
+  }, async () => {
+    await using cuda = await simulatedCuda({ memory: "256MiB" });
+    const parent = await cuda.spawn(process.execPath, [at("start-gpu-parent.mjs"), at("start-tesseracts/rotate.ts")]);
+    await expect.poll(() => parent.output.stdout, { timeout: LIMIT_MS, interval: 5 }).toContain("called\ncalled");
+    expect((await cuda.status()).processes).not.toEqual([]);
+    const exited = once(parent.child, "exit");
+    parent.child.kill("SIGKILL");
+    await exited;
+    // The Tesseract ends by itself, and the last one to leave a machine takes its memory along.
+    const left = async (): Promise<unknown> => {
+      const { processes, allocations } = await cuda.status();
+      return { processes, allocations };
+    };
+    await expect.poll(left, { timeout: LIMIT_MS, interval: 20 }).toEqual({ processes: [], allocations: [] });
   });
 });

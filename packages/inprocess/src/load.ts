@@ -11,7 +11,8 @@ const javascript = new Set([".js", ".mjs", ".cjs"]);
 /**
  * Loads the Tesseract that a module exports as its default, or as `tesseract`. Its code runs in this process.
  *
- * TypeScript is loaded by tsx, which has to be installed, and afresh each time; JavaScript is loaded once.
+ * TypeScript is loaded by tsx, which has to be installed; afresh each time, if its package.json has the `type` "module". What is
+ * JavaScript, or CommonJS, is loaded once.
  *
  * @param path of a `.ts`, `.mts`, `.js` or `.mjs` file; relative to the working directory
  * @throws TesseractError LOAD_FAILED
@@ -51,7 +52,7 @@ async function typescriptLoader(path: string, file: string): Promise<Load> {
     if (await isCommonJs(file)) {
       registered ??= registerTsx();
       await registered;
-      return (url) => import(`${url}?${loads++}`);
+      return (url) => import(url);
     }
     const { tsImport } = await import("tsx/esm/api");
     return (url) => tsImport(url, import.meta.url);
@@ -61,7 +62,6 @@ async function typescriptLoader(path: string, file: string): Promise<Load> {
 }
 
 let registered: Promise<void> | undefined;
-let loads = 0;
 
 /**
  * For CommonJS, tsx stays registered in this process: its `tsImport` would load a second copy of every package that such a module

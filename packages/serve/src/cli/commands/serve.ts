@@ -119,7 +119,7 @@ export const serveFile = command({
       what: "at any free port, which a script reads as JSON",
     },
     {
-      command: "tesseract-ts serve heat-gpu.ts --gpu-transport cuda_ipc --workers 2",
+      command: "tesseract-ts serve heat-gpu.ts --gpu-transport cuda_ipc",
       what: "with arrays that stay on the GPU",
     },
   ],
