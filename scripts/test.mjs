@@ -44,6 +44,8 @@ const NODE_DOES_NOT_MATTER = [
   "jax-inverse-heat",
   "jax-live",
   "jax-programs",
+  "packaging-prebuilds",
+  "packaging-projects",
   "runtime",
   "serve-cuda",
   "serve-parity",
