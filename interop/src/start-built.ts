@@ -2,6 +2,7 @@
 import { pathToFileURL } from "node:url";
 import { repositoryRoot } from "./python.js";
 
-const built = pathToFileURL(`${repositoryRoot}packages/serve/dist/index.js`).href;
+/** Its module's address. */
+export const builtServe = pathToFileURL(`${repositoryRoot}packages/serve/dist/index.js`).href;
 
-export const { fromSource } = (await import(built)) as typeof import("@tesseract-ts/serve");
+export const { fromSource } = (await import(builtServe)) as typeof import("@tesseract-ts/serve");

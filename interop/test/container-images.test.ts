@@ -247,12 +247,13 @@ print(tesseract.apply({"x": [1.0, 2.0]})["y"].tolist())
       const step = steps[moment % steps.length];
       const delay = 1_500 * Math.random();
       const parent = startParent();
+      const exited = once(parent, "exit");
       for await (const line of createInterface({ input: parent.stdout as NodeJS.ReadableStream })) {
         if (line === step) break;
       }
       await sleep(delay);
       parent.kill("SIGKILL");
-      await once(parent, "exit");
+      await exited;
       const began = performance.now();
       while ((await remains(found)).length > 0) await sleep(100);
       times.push(Math.round(performance.now() - began));

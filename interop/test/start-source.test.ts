@@ -1,5 +1,7 @@
 // What is started from source: TypeScript and JavaScript, by what is built.
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +12,7 @@ import { binref } from "@tesseract-ts/transport-host";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { MARK, processesMarked } from "../../packages/serve/test/start/left-behind.js";
 import { repositoryRoot } from "../src/python.js";
-import { fromSource } from "../src/start-built.js";
+import { builtServe, fromSource } from "../src/start-built.js";
 
 const tesseractAt = (name: string): string =>
   fileURLToPath(new URL(`../src/start-tesseracts/${name}`, import.meta.url));
@@ -103,6 +105,19 @@ describe("a started Tesseract", { timeout: LIMIT_MS }, () => {
     } finally {
       rmSync(project, { recursive: true, force: true });
     }
+  });
+
+  test("keeps a program alive that waits for its end", async () => {
+    const program = file(
+      "waits.mjs",
+      `import { fromSource } from ${JSON.stringify(builtServe)};
+      const tess = await fromSource(${JSON.stringify(tesseractAt("plain.mjs"))}, { startTimeout: 300000 });
+      setTimeout(() => tess.close(), 300).unref();
+      await tess.ended;`,
+    );
+    const child = spawn(process.execPath, [program], { stdio: ["ignore", "ignore", "inherit"] });
+    // 13 is Node's word for a program that waits for what can't come.
+    expect(await once(child, "exit")).toEqual([0, null]);
   });
 
   test("without GPU arrays isn't in the way of an offer of them", async () => {

@@ -13,6 +13,8 @@ import type { RunningServer } from "./start-server.js";
 import type { ProcessEnd, StartedTesseract, StartOptions } from "./started.js";
 import { SupervisedBackend } from "./supervised-backend.js";
 
+const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
+
 /** The server's, as this process sees them. */
 export interface Directories {
   readonly inputPath: string;
@@ -55,7 +57,6 @@ class Started<T extends TesseractTypes> extends Tesseract<T> implements StartedT
   readonly port: number;
   readonly inputPath: string;
   readonly outputPath: string;
-  readonly ended: Promise<ProcessEnd>;
 
   constructor(
     tesseract: Tesseract<T>,
@@ -69,9 +70,14 @@ class Started<T extends TesseractTypes> extends Tesseract<T> implements StartedT
     super(new SupervisedBackend({ backend, server, outputPath, onLog }), { gpuTransport, outputFormat, compression });
     this.url = server.url;
     this.port = server.port;
-    this.ended = server.ended;
     this.inputPath = inputPath;
     this.outputPath = outputPath;
+  }
+
+  get ended(): Promise<ProcessEnd> {
+    // Nothing of a started Tesseract keeps this process alive, but somebody who waits for its end.
+    const waiting = setInterval(() => {}, LONGEST_INTERVAL_MS);
+    return this.server.ended.finally(() => clearInterval(waiting));
   }
 
   get log(): readonly string[] {

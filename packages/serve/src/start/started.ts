@@ -16,7 +16,7 @@ export interface StartedTesseract<T extends TesseractTypes = Untyped> extends Te
   readonly outputPath: string;
   /** The last lines that it printed, oldest first; 1,000 at most. */
   readonly log: readonly string[];
-  /** Resolves when it has ended, for whatever reason. */
+  /** Resolves when it has ended, for whatever reason. Who has asked for it keeps this process alive until then. */
   readonly ended: Promise<ProcessEnd>;
   /**
    * Ends the connection, stops the process (orderly, and after `stopTimeout` by force) with all that it started, and
