@@ -245,6 +245,17 @@ describe("what can't be done is refused with a hint:", () => {
     await refused(f, "IMPURE_FUNCTION");
   });
 
+  test("one that calls a new Tesseract each time, or new shapes, isn't executed for ever", async () => {
+    await refused((x: np.Array) => loss(square())(x), "IMPURE_FUNCTION");
+    const fake = square();
+    let size = 0;
+    const growing = (x: np.Array): np.Array => {
+      size += 1;
+      return np.sum(call(fake, { x: np.tile(x, size) }).y);
+    };
+    await refused(growing, "IMPURE_FUNCTION");
+  });
+
   test("a batch without a method", async () => {
     const fake = square();
     const x = await jaxArray([[1, 2]]);

@@ -2,10 +2,14 @@
 import { type DType, isDType, type Tesseract } from "@tesseract-ts/core";
 import { type Aval, aval, avalText } from "../arrays/aval.js";
 import { programError } from "../errors.js";
-import { Suspension } from "../program/suspension.js";
+import { currentBuild, Suspension } from "../program/suspension.js";
 import { type FlatTree, flatten, isRecord, type Structure, structureKey, unflatten } from "../tree/tree.js";
 
-type Entry = { readonly outputs: FlatTree<Aval> } | { readonly pending: Promise<void> } | { readonly error: unknown };
+interface Entry {
+  readonly asked: Promise<void>;
+  /** Undefined until it is known. */
+  readonly outcome?: { readonly outputs: FlatTree<Aval> } | { readonly error: unknown };
+}
 
 // The document belongs to the connection, which a Tesseract shares with its views.
 const known = new WeakMap<object, Map<string, Entry>>();
@@ -26,29 +30,33 @@ export function abstractOutputs(tesseract: Tesseract, inputs: Structure, avals: 
   const key = `${structureKey(inputs)} ${avals.map((each) => `${each.dtype}[${each.shape.join(",")}]`).join(" ")}`;
   const entry = entries.get(key);
   if (entry === undefined) {
-    const ask = async (): Promise<void> => {
+    const ask = async (): Promise<Required<Entry>["outcome"]> => {
       try {
         const tree = unflatten(
           inputs,
           avals.map(({ shape, dtype }) => ({ shape, dtype })),
         );
-        const answer = await tesseract.abstractEval(tree as Readonly<Record<string, unknown>>);
-        entries.set(key, { outputs: readAvals(answer) });
+        return { outputs: readAvals(await tesseract.abstractEval(tree as Readonly<Record<string, unknown>>)) };
       } catch (error) {
-        entries.set(key, { error });
+        return { error };
       }
     };
-    const pending = ask();
-    entries.set(key, { pending });
-    throw new Suspension(pending);
+    const asked: Promise<void> = ask().then((outcome) => {
+      entries.set(key, { asked, outcome });
+    });
+    entries.set(key, { asked });
+    throw new Suspension(asked);
   }
-  if ("pending" in entry) throw new Suspension(entry.pending);
-  if ("error" in entry) {
+  const { asked, outcome } = entry;
+  const build = currentBuild();
+  if (build.awaited === asked) build.awaited = undefined;
+  if (outcome === undefined) throw new Suspension(asked);
+  if ("error" in outcome) {
     // It may have been the connection: the next attempt asks again.
     entries.delete(key);
-    throw entry.error;
+    throw outcome.error;
   }
-  return entry.outputs;
+  return outcome.outputs;
 }
 
 interface Described {
