@@ -19,10 +19,11 @@ export function page(problem: Problem, recovered: Float64Array, steps: readonly 
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: #1c1c28 }
 h1 { font-size: 1.4rem; margin-bottom: .3rem } p { color: #555; margin-top: 0 }
-.maps { display: grid; grid-template-columns: repeat(4, 1fr); gap: 1rem }
+.maps { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 1rem }
 figure { margin: 0 } figcaption { font-weight: 600; margin-bottom: .3rem; font-size: .9rem }
 svg { width: 100%; height: auto; display: block; background: #fafafc; border-radius: 6px }
 .curve { margin-top: 1.5rem } text { font: 12px system-ui, sans-serif; fill: #666 }
+@media (max-width: 40rem) { .maps { grid-template-columns: repeat(2, minmax(0, 1fr)) } .curve { overflow-x: auto } .curve svg { min-width: 36rem } }
 </style>
 <h1>Sources of heat, recovered from ${sensors.filter(Boolean).length} sensors</h1>
 <p>${size} × ${size} points, ${steps.length} steps of Adam; each step asks the Tesseract for a simulation and one gradient.
