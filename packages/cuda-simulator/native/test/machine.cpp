@@ -37,6 +37,25 @@ std::string segment(const std::string& folder = "/dev/shm") {
   return folder + "/cuda-simulator." + std::to_string(geteuid()) + "." + machine();
 }
 
+bool lockBytes(int file, off_t byte) {
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_start = byte;
+  range.l_len = 1;
+  return fcntl(file, F_OFD_SETLK, &range) == 0;
+}
+
+/** Whether someone waits for a lock on it: in /proc/locks such a line has an arrow, and the file's inode. */
+bool isWaitedFor(int file) {
+  struct stat status {};
+  fstat(file, &status);
+  std::string inode = ":" + std::to_string(status.st_ino) + " ";
+  for (const std::string& line : linesOf("/proc/locks")) {
+    if (line.find("->") != std::string::npos && line.find(inode) != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 PAGE("native/README.md#how-it-works", "is about the simulator itself");
@@ -160,16 +179,30 @@ RULE("a control segment that is too short is another version's, and isn't touche
   HOLDS(read(whole, beginning, sizeof beginning) == sizeof beginning);
   HOLDS(write(file, beginning, sizeof beginning) == sizeof beginning);
   close(whole);
-  struct flock alive {};  // of a process of that version
-  alive.l_type = F_WRLCK;
-  alive.l_len = 1;
-  HOLDS(fcntl(file, F_OFD_SETLK, &alive) == 0);
+  HOLDS(lockBytes(file, 0));  // a process of that version lives
   Peer other("triesToStart", {"CUDA_SIMULATOR_SHM=" + std::string(folder)});
   GIVES(other.receive<CUresult>(), CUDA_ERROR_SYSTEM_NOT_READY);
   struct stat status {};
   HOLDS(fstat(file, &status) == 0 && status.st_size == 100);
   close(file);
   unlink(segment(folder).c_str());
+  rmdir(folder);
+}
+
+RULE("a process that opened a machine which the last one was just leaving begins it anew") {
+  char folder[] = "/tmp/rules-XXXXXX";
+  HOLDS(mkdtemp(folder) != nullptr);
+  int file = open(segment(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  // Of the one that leaves: it is alive, and changes the tables.
+  HOLDS(lockBytes(file, 0) && lockBytes(file, simulator::kTablesByte));
+  Peer other("holdsMemory", {"CUDA_SIMULATOR_SHM=" + std::string(folder)});
+  while (!isWaitedFor(file)) usleep(1000);
+  unlink(segment(folder).c_str());
+  close(file);
+  other.receive<int>();
+  HOLDS(access(segment(folder).c_str(), F_OK) == 0);
+  other.send(1);
+  other.wait();
   rmdir(folder);
 }
 
