@@ -1,16 +1,30 @@
-// Tools that read a Tesseract's OpenAPI document, in a Python environment of their own.
+// Tools that read a Tesseract's OpenAPI document, in Python environments of their own.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "./python.js";
 
-const folder = join(repositoryRoot, ".venv-tools/bin");
+export interface Tool {
+  readonly path: string;
+  /** What is missing, or `undefined` when nothing is. */
+  readonly missing: string | undefined;
+}
 
-/** The path of a program that requirements/tools.txt brings. */
-export const tool = (name: string): string => join(folder, name);
+/** @param paths of which the first that is there is taken */
+function tool(hint: string, ...paths: readonly [string, ...string[]]): Tool {
+  const whole = paths.map((path) => join(repositoryRoot, path)) as [string, ...string[]];
+  const found = whole.find((path) => existsSync(path));
+  return { path: found ?? whole[0], missing: found === undefined ? hint : undefined };
+}
 
-/** What is missing, or `undefined` when nothing is. */
-export const missingTools = existsSync(tool("st"))
-  ? undefined
-  : "No schemathesis and no tesseract-streamlit (with VTK, more than 1 GB, which is why setup leaves them out): " +
-    "python3 -m venv .venv-tools && .venv-tools/bin/pip install -r requirements/tools.txt";
+export const schemathesis = tool(
+  "No schemathesis: `npm run setup` makes its environment",
+  ".venv-schemathesis/bin/st",
+  ".venv-tools/bin/st",
+);
+
+export const streamlit = tool(
+  "No tesseract-streamlit (with VTK, 1.6 GB, which is why setup leaves it out but in CI): " +
+    "python3 -m venv .venv-tools && .venv-tools/bin/pip install -r requirements/tools.txt",
+  ".venv-tools/bin/tesseract-streamlit",
+);

@@ -1,8 +1,9 @@
-// Python environments with the reference runtime, one for each version, as requirements/runtime-*.txt pins them; and one with
-// JAX and tesseract-jax (requirements/jax.txt).
+// Python environments with the reference runtime, one for each version, as requirements/runtime-*.txt pins them; one with JAX and
+// tesseract-jax (requirements/jax.txt), one with schemathesis (requirements/schemathesis.txt), and one that has tesseract-streamlit as
+// well (requirements/tools.txt).
 //
-// An environment is made under .cache/runtimes and only when whole linked as .venv (or .venv-1.13, .venv-1.12, .venv-jax), so
-// that nobody takes a half-made one for a whole one.
+// An environment is made under .cache/runtimes and only when whole linked as .venv (or .venv-1.13, .venv-jax and so on), so that
+// nobody takes a half-made one for a whole one.
 
 import {
   chmodSync,
@@ -25,7 +26,14 @@ import { findPython } from "./python.mjs";
 
 const home = join(cache, "runtimes");
 
-/** @typedef {"1.15" | "1.13" | "1.12" | "jax"} RuntimeVersion */
+/** @typedef {"1.15" | "1.13" | "1.12" | "jax" | "schemathesis" | "tools"} RuntimeVersion */
+
+/** Environments with something else than a version of the runtime. */
+const others = {
+  jax: { what: "tesseract-jax", module: "tesseract_jax" },
+  schemathesis: { what: "schemathesis", module: "schemathesis" },
+  tools: { what: "schemathesis and tesseract-streamlit", module: "schemathesis, tesseract_streamlit" },
+};
 
 /** Of these versions, those whose environment isn't whole. */
 export async function missingRuntimes(versions) {
@@ -40,7 +48,7 @@ export async function makeRuntimes(versions) {
   const queue = [...versions];
   const lane = async () => {
     for (let version = queue.shift(); version !== undefined; version = queue.shift()) {
-      const what = version === "jax" ? "tesseract-jax" : `Tesseract runtime ${version}`;
+      const what = others[version]?.what ?? `Tesseract runtime ${version}`;
       const made = version;
       await step(`${linkOf(version)}: ${what} for Python ${python.version}`, () => makeRuntime(made, python.path));
     }
@@ -60,7 +68,7 @@ async function makeRuntime(version, python) {
   try {
     await mustRun(python, ["-m", "venv", folder], { env });
     await mustRun(inside, ["-m", "pip", "install", "--quiet", "-r", requirementsOf(version)], { cwd: root, env });
-    await mustRun(inside, ["-c", `import ${version === "jax" ? "tesseract_jax" : "tesseract_core.runtime"}`], { env });
+    await mustRun(inside, ["-c", `import ${others[version]?.module ?? "tesseract_core.runtime"}`], { env });
     writeWhole(join(folder, ".stamp"), stampFor(version, realpathSync(folder)));
     link(version, folder);
   } catch (error) {
@@ -113,7 +121,8 @@ const pinsOf = (version) =>
     .split("\n")
     .filter((line) => line.includes("=="));
 
-const requirementsOf = (version) => join("requirements", version === "jax" ? "jax.txt" : `runtime-${version}.txt`);
+const requirementsOf = (version) =>
+  join("requirements", version in others ? `${version}.txt` : `runtime-${version}.txt`);
 const linkOf = (version) => (version === "1.15" ? ".venv" : `.venv-${version}`);
 
 /** An environment's scripts name its Python by its path, so one that was moved has to be made again. */
