@@ -11,8 +11,9 @@ import { type HostArray, TesseractError } from "@tesseract-ts/core";
 import { buildImage, type FromImageOptions, fromImage } from "@tesseract-ts/serve";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { cli } from "../../packages/serve/test/cli/support.js";
+import { sessionsOf } from "../src/console.js";
 import { describeWithContainers, engine, networkFor, remains } from "../src/containers.js";
-import { runPython } from "../src/python.js";
+import { repositoryRoot, runPython } from "../src/python.js";
 
 // A machine that is busy starts containers slowly. What they wait for are conditions.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
@@ -217,7 +218,17 @@ print(tesseract.apply({"x": [1.0, 2.0]})["y"].tolist())
     try {
       const include = ["--include", "lib/factor.txt"];
       const built = await cli(["build", tesseract("scale"), "--tag", image, "--base", found.node, ...include]);
-      expect(built).toMatchObject({ code: 0, out: expect.stringContaining(image) });
+      expect(built.code).toBe(0);
+      // What the page about the command line says.
+      const page = await readFile(join(repositoryRoot, "docs/command-line.md"), "utf8");
+      const step = sessionsOf(page)
+        .flatMap(({ steps }) => steps)
+        .find(({ command }) => command.includes(" build "));
+      const said = (text: string, tag: string): string =>
+        text.replaceAll(tag, "TAG").replace(/\(\S+ \S+\)/, "(NAME VERSION)");
+      for (const line of said(step?.printed ?? "no such session", "squares").split("\n")) {
+        expect(said(built.out + built.err, image)).toContain(line.replace("(TAG VERSION)", "(NAME VERSION)"));
+      }
       const target = [image, "apply", '{"x": [1, 2]}', "--start-timeout", "300"];
       const called = await cli(["call", ...target, ...(network === undefined ? [] : ["--network", network])]);
       expect(called).toMatchObject({ code: 0, out: expect.stringMatching(/y +float64 \[2\].* 3, 6/) });
