@@ -4,16 +4,18 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { createRunner } from "../../packages/inprocess/src/index.js";
 import vectorsTwin from "../../packages/inprocess/test/parity/twins/vectors.js";
 import { applySchemasOf } from "../../packages/serve/src/cli/schema/schema-tree.js";
 import { typescriptOf } from "../../packages/serve/src/cli/schema/typescript.js";
 import { cli } from "../../packages/serve/test/cli/support.js";
-import { findPython, missingRuntime, repositoryRoot, runProgram } from "../src/python.js";
+import { findPython, repositoryRoot, runProgram } from "../src/python.js";
 import { type Runtime, startRuntime } from "../src/runtime.js";
+import { describeWithRuntime } from "../src/with-runtime.js";
 
-const missing = missingRuntime("1.15");
+vi.setConfig({ testTimeout: 240_000 });
+
 const fixture = (name: string): string => join(repositoryRoot, "interop/fixtures", name, "tesseract_api.py");
 const inputs = JSON.stringify({
   x: [1, -2],
@@ -33,133 +35,126 @@ const inputs = JSON.stringify({
   weights: { "a.b": [3, 4] },
 });
 
-describe.skipIf(missing !== undefined)(
-  `with the reference runtime${missing === undefined ? "" : ` (${missing})`}`,
-  { timeout: 240_000 },
-  () => {
-    let folder: string;
-    let runtime: Runtime;
-    beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), "tesseract-cli-"));
-      await writeFile(join(folder, "inputs.json"), inputs);
-      runtime = await startRuntime({ fixture: "vectors", debug: true, startTimeout: 200_000 });
-    }, 240_000);
-    afterAll(async () => {
-      await runtime?.stop();
-      await rm(folder, { recursive: true, force: true });
-    });
+describeWithRuntime("1.15", "with the reference runtime", () => {
+  let folder: string;
+  let runtime: Runtime;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "tesseract-cli-"));
+    await writeFile(join(folder, "inputs.json"), inputs);
+    runtime = await startRuntime({ fixture: "vectors", debug: true, startTimeout: 200_000 });
+  }, 240_000);
+  afterAll(async () => {
+    await runtime?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
 
-    const reference = async (file: string): Promise<unknown> => {
-      const runner = join(repositoryRoot, ".venv/bin/tesseract-runtime");
-      const env = { TESSERACT_API_PATH: fixture("vectors") };
-      return JSON.parse(await runProgram(runner, ["test", `@${file}`], { env, cwd: folder, timeout: 200_000 }));
+  const reference = async (file: string): Promise<unknown> => {
+    const runner = join(repositoryRoot, ".venv/bin/tesseract-runtime");
+    const env = { TESSERACT_API_PATH: fixture("vectors") };
+    return JSON.parse(await runProgram(runner, ["test", `@${file}`], { env, cwd: folder, timeout: 200_000 }));
+  };
+
+  test("a file is started for the call, and its arrays are written for NumPy", async () => {
+    const args = [
+      "call",
+      fixture("vectors"),
+      "apply",
+      "@inputs.json",
+      "--python",
+      findPython(),
+      "--out",
+      "results",
+      "--start-timeout",
+      "200",
+    ];
+    const { code, out, err } = await cli(args, { directory: folder });
+    expect(err).not.toContain("tesseract-ts:");
+    expect(code).toBe(0);
+    expect(out).toContain("y  float64 [3]  min -14  max -5  mean -9.667");
+    const program = `import json, numpy as np; print(json.dumps([[str(a.dtype), a.tolist()] for a in map(np.load, ["results/y.npy", "results/stats.norm2.npy", "results/scaled.a.b.npy"])]))`;
+    const read = JSON.parse(await runProgram(findPython(), ["-c", program], { cwd: folder, timeout: 200_000 }));
+    expect(read).toEqual([
+      ["float64", [-5, -10, -14]],
+      ["float64", 5],
+      ["float32", [3, -8]],
+    ]);
+  });
+
+  test("derivatives of a Tesseract in Python are checked, at every kind of path", async () => {
+    const { code, out } = await cli(["check", runtime.url, "@inputs.json", "--json"], { directory: folder });
+    const { passed, endpoints } = JSON.parse(out);
+    expect({ code, passed }).toEqual({ code: 0, passed: true });
+    expect(endpoints.map(({ endpoint }: { endpoint: string }) => endpoint)).toHaveLength(3);
+    for (const each of endpoints) expect(each.compared).toBeGreaterThan(100);
+  });
+
+  test("a case that is recorded here passes in the reference, and one that is off fails in both", async () => {
+    for (const [file, endpoint] of [
+      ["one.json", "apply"],
+      ["jac.json", "jacobian"],
+    ] as const) {
+      await cli(["call", runtime.url, endpoint, "@inputs.json", "--record", file], { directory: folder });
+      expect(await reference(join(folder, file))).toMatchObject({ status: "passed", endpoint });
+    }
+    const recorded = JSON.parse(await readFile(join(folder, "one.json"), "utf8"));
+    await writeFile(
+      join(folder, "off.json"),
+      JSON.stringify({ ...recorded, payload: { inputs: { ...recorded.payload.inputs, gain: 2.5 } } }),
+    );
+    expect(await reference(join(folder, "off.json"))).toMatchObject({ status: "failed" });
+    const cases = ["one.json", "jac.json", "off.json"].flatMap((file) => ["--cases", file]);
+    const { code, out } = await cli(["test", runtime.url, ...cases, "--json"], { directory: folder });
+    expect(code).toBe(1);
+    const statuses = JSON.parse(out).cases.map(({ file, status }: { file: string; status: string }) => [file, status]);
+    expect(statuses).toEqual([
+      ["jac.json", "passed"],
+      ["off.json", "failed"],
+      ["one.json", "passed"],
+    ]);
+  });
+
+  test("a case that is written by hand runs here, in Python and in TypeScript", async () => {
+    const base64 = (values: Float64Array, shape: readonly number[]) => ({
+      object_type: "array",
+      shape,
+      dtype: "float64",
+      data: { buffer: Buffer.from(values.buffer).toString("base64"), encoding: "base64" },
+    });
+    const given = JSON.parse(inputs);
+    const expected = {
+      y: base64(Float64Array.of(-5, -10, -14), [3]),
+      stats: { norm2: { object_type: "array", shape: [], dtype: "float64", data: { buffer: 5, encoding: "json" } } },
+      products: [base64(Float64Array.of(1, -4), [2]), base64(Float64Array.of(0.1, -0.4), [2])],
+      scaled: {
+        "a.b": { object_type: "array", shape: [2], dtype: "float32", data: { buffer: [3, -8], encoding: "json" } },
+      },
+      rows: 3,
     };
-
-    test("a file is started for the call, and its arrays are written for NumPy", async () => {
-      const args = [
-        "call",
-        fixture("vectors"),
-        "apply",
-        "@inputs.json",
-        "--python",
-        findPython(),
-        "--out",
-        "results",
-        "--start-timeout",
-        "200",
-      ];
-      const { code, out, err } = await cli(args, { directory: folder });
-      expect(err).not.toContain("tesseract-ts:");
-      expect(code).toBe(0);
-      expect(out).toContain("y  float64 [3]  min -14  max -5  mean -9.667");
-      const program = `import json, numpy as np; print(json.dumps([[str(a.dtype), a.tolist()] for a in map(np.load, ["results/y.npy", "results/stats.norm2.npy", "results/scaled.a.b.npy"])]))`;
-      const read = JSON.parse(await runProgram(findPython(), ["-c", program], { cwd: folder, timeout: 200_000 }));
-      expect(read).toEqual([
-        ["float64", [-5, -10, -14]],
-        ["float64", 5],
-        ["float32", [3, -8]],
-      ]);
-    });
-
-    test("derivatives of a Tesseract in Python are checked, at every kind of path", async () => {
-      const { code, out } = await cli(["check", runtime.url, "@inputs.json", "--json"], { directory: folder });
-      const { passed, endpoints } = JSON.parse(out);
-      expect({ code, passed }).toEqual({ code: 0, passed: true });
-      expect(endpoints.map(({ endpoint }: { endpoint: string }) => endpoint)).toHaveLength(3);
-      for (const each of endpoints) expect(each.compared).toBeGreaterThan(100);
-    });
-
-    test("a case that is recorded here passes in the reference, and one that is off fails in both", async () => {
-      for (const [file, endpoint] of [
-        ["one.json", "apply"],
-        ["jac.json", "jacobian"],
-      ] as const) {
-        await cli(["call", runtime.url, endpoint, "@inputs.json", "--record", file], { directory: folder });
-        expect(await reference(join(folder, file))).toMatchObject({ status: "passed", endpoint });
-      }
-      const recorded = JSON.parse(await readFile(join(folder, "one.json"), "utf8"));
-      await writeFile(
-        join(folder, "off.json"),
-        JSON.stringify({ ...recorded, payload: { inputs: { ...recorded.payload.inputs, gain: 2.5 } } }),
+    await writeFile(
+      join(folder, "by-hand.json"),
+      JSON.stringify({ endpoint: "apply", payload: { inputs: given }, expected_outputs: expected, rtol: 1e-6 }),
+    );
+    expect(await reference(join(folder, "by-hand.json"))).toMatchObject({ status: "passed" });
+    const twin = join(repositoryRoot, "packages/inprocess/test/parity/twins/vectors.ts");
+    for (const target of [runtime.url, twin]) {
+      const { out } = await cli(
+        ["test", target, "--cases", "by-hand.json", ...(target === twin ? ["--start-timeout", "200"] : [])],
+        { directory: folder },
       );
-      expect(await reference(join(folder, "off.json"))).toMatchObject({ status: "failed" });
-      const cases = ["one.json", "jac.json", "off.json"].flatMap((file) => ["--cases", file]);
-      const { code, out } = await cli(["test", runtime.url, ...cases, "--json"], { directory: folder });
-      expect(code).toBe(1);
-      const statuses = JSON.parse(out).cases.map(({ file, status }: { file: string; status: string }) => [
-        file,
-        status,
-      ]);
-      expect(statuses).toEqual([
-        ["jac.json", "passed"],
-        ["off.json", "failed"],
-        ["one.json", "passed"],
-      ]);
-    });
+      expect(out).toContain("1 passed, 0 failed");
+    }
+  });
 
-    test("a case that is written by hand runs here, in Python and in TypeScript", async () => {
-      const base64 = (values: Float64Array, shape: readonly number[]) => ({
-        object_type: "array",
-        shape,
-        dtype: "float64",
-        data: { buffer: Buffer.from(values.buffer).toString("base64"), encoding: "base64" },
-      });
-      const given = JSON.parse(inputs);
-      const expected = {
-        y: base64(Float64Array.of(-5, -10, -14), [3]),
-        stats: { norm2: { object_type: "array", shape: [], dtype: "float64", data: { buffer: 5, encoding: "json" } } },
-        products: [base64(Float64Array.of(1, -4), [2]), base64(Float64Array.of(0.1, -0.4), [2])],
-        scaled: {
-          "a.b": { object_type: "array", shape: [2], dtype: "float32", data: { buffer: [3, -8], encoding: "json" } },
-        },
-        rows: 3,
-      };
-      await writeFile(
-        join(folder, "by-hand.json"),
-        JSON.stringify({ endpoint: "apply", payload: { inputs: given }, expected_outputs: expected, rtol: 1e-6 }),
-      );
-      expect(await reference(join(folder, "by-hand.json"))).toMatchObject({ status: "passed" });
-      const twin = join(repositoryRoot, "packages/inprocess/test/parity/twins/vectors.ts");
-      for (const target of [runtime.url, twin]) {
-        const { out } = await cli(
-          ["test", target, "--cases", "by-hand.json", ...(target === twin ? ["--start-timeout", "200"] : [])],
-          { directory: folder },
-        );
-        expect(out).toContain("1 passed, 0 failed");
-      }
+  test("types are the same for a Tesseract in Python and its twin in TypeScript", async () => {
+    const { out } = await cli(["types", runtime.url, "--name", "Vectors"]);
+    const twin = typescriptOf(applySchemasOf(createRunner(vectorsTwin).openapi()), {
+      name: "Vectors",
+      source: `Made by: tesseract-ts types ${runtime.url}`,
     });
-
-    test("types are the same for a Tesseract in Python and its twin in TypeScript", async () => {
-      const { out } = await cli(["types", runtime.url, "--name", "Vectors"]);
-      const twin = typescriptOf(applySchemasOf(createRunner(vectorsTwin).openapi()), {
-        name: "Vectors",
-        source: `Made by: tesseract-ts types ${runtime.url}`,
-      });
-      const plain = (text: string): string => text.replaceAll(/^\/\*\* .*\*\/\n/gm, "");
-      expect(plain(out)).toBe(plain(twin));
-    });
-  },
-);
+    const plain = (text: string): string => text.replaceAll(/^\/\*\* .*\*\/\n/gm, "");
+    expect(plain(out)).toBe(plain(twin));
+  });
+});
 
 describe("what can't be started", { timeout: 240_000 }, () => {
   let folder: string;
