@@ -13,7 +13,7 @@ import { LineLog } from "./line-log.js";
 import { importVariables, runtimeOf } from "./python-runtime.js";
 import { DEFAULT_PYTHON, pythonForLock } from "./python-version.js";
 import { aborted, howItEnded } from "./start-failure.js";
-import type { StartOptions } from "./started.js";
+import type { StartOptions, StartProgress } from "./started.js";
 import { CONFIG_FILE, isPylock, readTesseractConfig, type TesseractConfig } from "./tesseract-config.js";
 
 /** Beside the Tesseract. Not the reference's `.tesseract-venv`, which its SDK removes when it finds something else in it. */
@@ -35,8 +35,8 @@ export const pythonIn = (environment: string): string =>
 
 type BuildOptions = Pick<StartOptions, "signal" | "onLog" | "onProgress">;
 
-/** Those that are being built by this process, by what they are built from: who needs the same waits for it. */
-const building = new Map<string, Promise<string>>();
+/** Those that are being built by this process, by what they are built from: who needs the same shares it. */
+const building = new Map<string, Build>();
 
 /**
  * @param path of the `tesseract_api.py`
@@ -53,27 +53,24 @@ export async function pythonFor(path: string, options: BuildOptions): Promise<st
     );
   }
   const plan = await planFor(source, config);
-  const existing = await findEnvironment(plan);
-  if (existing !== undefined) return pythonIn(existing);
   const key = `${plan.home} ${plan.digest}`;
   for (;;) {
+    const existing = await findEnvironment(plan);
+    if (existing !== undefined) return pythonIn(existing);
+    if (options.signal?.aborted) throw aborted(`The Tesseract "${path}"`, options.signal);
     let build = building.get(key);
     if (build === undefined) {
-      build = new Build(path, plan, options).run().finally(() => building.delete(key));
+      build = new Build(path, plan);
       building.set(key, build);
+      void build.end.then(() => building.delete(key));
     }
-    try {
-      return await unlessAborted(build, path, options.signal);
-    } catch (error) {
-      const isAnothers =
-        error instanceof TesseractError && error.code === "ABORTED" && options.signal?.aborted !== true;
-      // Whoever began the build has given it up; this one hasn't.
-      if (!isAnothers) throw error;
-    }
+    if (!build.isGivenUp) return pythonIn(await build.join(options));
+    // What it leaves is being removed.
+    await unlessAborted(build.end, path, options.signal);
   }
 }
 
-/** Another may go on with the build that this one no longer waits for. */
+/** Another may go on with the work that this one no longer waits for. */
 async function unlessAborted<T>(work: Promise<T>, path: string, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   const done = new AbortController();
@@ -152,22 +149,56 @@ async function stampOf(environment: string): Promise<string | undefined> {
 
 const isFile = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined))?.isFile() === true;
 
-/** One building of an environment. What isn't whole at its end is removed, even if this process is killed. */
+/**
+ * One building of an environment, for all who need it: it goes on as long as one of them waits, and each hears all that it prints. What
+ * isn't whole at its end is removed, even if this process is killed.
+ */
 class Build {
-  private readonly log: LineLog;
+  private readonly waiting = new Set<BuildOptions>();
+  private readonly givenUp = new AbortController();
+  private readonly log = new LineLog((line) => {
+    for (const { onLog } of this.waiting) onLog?.(line);
+  });
+  private progress: StartProgress | undefined;
   private readonly environment: string;
+  private readonly result: Promise<string>;
 
   constructor(
     private readonly path: string,
     private readonly plan: Plan,
-    private readonly options: BuildOptions,
   ) {
-    this.log = new LineLog((line) => options.onLog?.(line));
     const name = `${plan.python === undefined ? "python" : `python-${plan.python.replaceAll(/[^\w.]+/g, "_")}`}`;
     this.environment = join(plan.home, `${name}-${randomBytes(4).toString("hex")}`);
+    this.result = this.run();
   }
 
-  async run(): Promise<string> {
+  /** Resolves when it has ended in whatever way, and what it leaves is gone. */
+  get end(): Promise<void> {
+    const ended = (): void => {};
+    return this.result.then(ended, ended);
+  }
+
+  /** Nobody waits for it any more. */
+  get isGivenUp(): boolean {
+    return this.givenUp.signal.aborted;
+  }
+
+  /** @returns the environment */
+  async join(options: BuildOptions): Promise<string> {
+    // Two may have been given the same object.
+    const one = { ...options };
+    this.waiting.add(one);
+    try {
+      if (this.progress !== undefined) options.onProgress?.(this.progress);
+      for (const line of this.log.lines) options.onLog?.(line);
+      return await unlessAborted(this.result, this.path, options.signal);
+    } finally {
+      this.waiting.delete(one);
+      if (this.waiting.size === 0) this.givenUp.abort();
+    }
+  }
+
+  private async run(): Promise<string> {
     const { home, source, config } = this.plan;
     const tool = config.requirements.provider === "conda" ? await conda() : await uv();
     await access(source, constants.W_OK).catch((error) => {
@@ -175,24 +206,23 @@ class Build {
       throw failed(`No environment can be built for ${this.path}: ${source} isn't writable`, hint, [], error);
     });
     if (config.hasHostCredentials) {
-      this.options.onLog?.(
-        "host_credentials are for container images; here those of this machine are used (netrc, keyring).",
-      );
+      this.log.add("host_credentials are for container images; here those of this machine are used (netrc, keyring).");
     }
     await mkdir(home, { recursive: true });
     // For git, and for those who search a project.
     await writeFile(join(home, ".gitignore"), "*\n");
     const guard = await Guard.open({ folders: [this.environment], cleanup: [], log: this.log });
+    const { signal } = this.givenUp;
     const onAbort = (): void => guard.stop(STOP_MS);
-    this.options.signal?.addEventListener("abort", onAbort);
+    signal.addEventListener("abort", onAbort);
     try {
       for await (const { message, command } of this.steps(tool)) await this.step(guard, message, command);
       await writeFile(join(this.environment, STAMP), JSON.stringify({ digest: this.plan.digest }));
       guard.keep();
       await this.prune();
-      return pythonIn(this.environment);
+      return this.environment;
     } finally {
-      this.options.signal?.removeEventListener("abort", onAbort);
+      signal.removeEventListener("abort", onAbort);
       await guard.close();
       // If there is none in it, the folder isn't worth keeping.
       if ((await readdir(home)).every((name) => name === ".gitignore")) {
@@ -203,13 +233,14 @@ class Build {
   }
 
   private async step(guard: Guard, message: string, command: Command): Promise<void> {
-    const { signal, onProgress } = this.options;
+    const { signal } = this.givenUp;
     const what = `The Tesseract "${this.path}"`;
-    if (signal?.aborted) throw aborted(what, signal);
-    onProgress?.({ step: "environment", message });
+    if (signal.aborted) throw aborted(what, signal);
+    this.progress = { step: "environment", message };
+    for (const { onProgress } of this.waiting) onProgress?.(this.progress);
     const { ended } = await guard.run(command);
     const end = await ended;
-    if (signal?.aborted) throw aborted(what, signal);
+    if (signal.aborted) throw aborted(what, signal);
     if (end.kind === "exited" && end.code === 0) return;
     const { python, config } = this.plan;
     const isDefault = config.requirements.provider === "uv-pip" && config.requirements.pythonVersion === undefined;

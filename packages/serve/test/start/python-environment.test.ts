@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TesseractError } from "@tesseract-ts/core";
@@ -76,21 +76,45 @@ test("a build that is aborted leaves nothing", { timeout: 120_000 }, async () =>
   await expect.poll(() => readdirSync(folder), { timeout: 60_000 }).not.toContain(environments);
 });
 
-test("who needs the same at once waits for it", async () => {
-  insteadOfUv("echo begun; exit 1");
-  let begun = 0;
-  const count = { onLog: () => (begun += 1) };
-  const errors = await Promise.all([failureOf(count), failureOf(count), failureOf(count)]);
+test("who needs the same at once shares it, and hears of it", async () => {
+  const [begun, goOn] = [join(folder, "begun"), join(folder, "go-on")];
+  insteadOfUv(`echo begun >>${begun}; while [ ! -e ${goOn} ]; do sleep 0.05; done; echo failing; exit 1`);
+  let joined = 0;
+  const heard: string[] = [];
+  const options = {
+    onLog: (line: string) => heard.push(line),
+    onProgress: () => {
+      joined += 1;
+      if (joined === 3) writeFileSync(goOn, "");
+    },
+  };
+  const errors = await Promise.all([failureOf(options), failureOf(options), failureOf(options)]);
   expect(errors.map(({ code }) => code)).toEqual(Array(3).fill("ENVIRONMENT_FAILED"));
-  expect(begun).toBe(1);
+  expect(heard).toEqual(Array(3).fill("failing"));
+  expect(readFileSync(begun, "utf8")).toBe("begun\n");
 });
 
-test("who doesn't give up begins anew, when another that began has given up", { timeout: 120_000 }, async () => {
+test("it goes on as long as one waits for it", { timeout: 120_000 }, async () => {
+  const [begun, goOn] = [join(folder, "begun"), join(folder, "go-on")];
+  insteadOfUv(`echo begun >>${begun}; while [ ! -e ${goOn} ]; do sleep 0.05; done; exit 3`);
+  const controller = new AbortController();
+  const first = failureOf({ signal: controller.signal });
+  const second = failureOf({ onProgress: () => controller.abort() });
+  expect(await first).toMatchObject({ code: "ABORTED" });
+  writeFileSync(goOn, "");
+  expect(await second).toMatchObject({ code: "ENVIRONMENT_FAILED", message: expect.stringContaining("exit code 3") });
+  expect(readFileSync(begun, "utf8")).toBe("begun\n");
+});
+
+test("who comes when all others have given up begins anew", { timeout: 120_000 }, async () => {
   const note = join(folder, "note");
   insteadOfUv(`if [ -e ${note} ]; then exit 3; fi; touch ${note}; echo begun; sleep 3600`);
   const controller = new AbortController();
-  const first = failureOf({ signal: controller.signal, onLog: () => controller.abort() });
-  const second = failureOf();
-  expect(await first).toMatchObject({ code: "ABORTED" });
-  expect(await second).toMatchObject({ code: "ENVIRONMENT_FAILED", message: expect.stringContaining("exit code 3") });
+  expect(await failureOf({ signal: controller.signal, onLog: () => controller.abort() })).toMatchObject({
+    code: "ABORTED",
+  });
+  expect(await failureOf()).toMatchObject({
+    code: "ENVIRONMENT_FAILED",
+    message: expect.stringContaining("exit code 3"),
+  });
 });
