@@ -14,13 +14,20 @@ import { findPython } from "./setup/python.mjs";
 import { makeRuntimes, missingRuntimes } from "./setup/runtimes.mjs";
 
 /** The runtime that examples use. */
-export const CURRENT_RUNTIME = "1.15";
-/** tesseract-streamlit comes with VTK, 1.6 GB that only CI takes without being asked. */
-export const ALL_RUNTIMES = ["1.15", "1.13", "1.12", "jax", process.env.CI ? "tools" : "schemathesis"];
+export const CURRENT_RUNTIME = "runtime-1.15";
+/** VTK comes with tesseract-streamlit, and CUDA with PyTorch: 8 GB that only CI takes without being asked. */
+export const ALL_RUNTIMES = [
+  "uv",
+  CURRENT_RUNTIME,
+  "runtime-1.13",
+  "runtime-1.12",
+  "jax",
+  ...(process.env.CI ? ["tools", "torch"] : ["schemathesis"]),
+];
 
 /**
  * @param {object} needs
- * @param {readonly string[]} needs.runtimes versions of the reference runtime, none to need no Python
+ * @param {readonly string[]} needs.runtimes environments of Python, none to need no Python
  * @param {readonly string[]} [needs.packages] folders of packages that have to be built; all if left out
  */
 export async function setup({ runtimes, packages: folders }) {

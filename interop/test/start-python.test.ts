@@ -138,9 +138,9 @@ describe.each(["1.12", "1.13"] as const)("an older runtime", (version) => {
 });
 
 describeWithRuntime("1.15", "without an interpreter, an environment", () => {
-  beforeAll(async () => {
-    vi.stubEnv("TESSERACT_UV_EXECUTABLE", await findUv());
-  }, LIMIT_MS);
+  beforeAll(() => {
+    vi.stubEnv("TESSERACT_UV_EXECUTABLE", findUv());
+  });
   afterAll(() => {
     vi.unstubAllEnvs();
   });
