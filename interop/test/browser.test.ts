@@ -262,20 +262,20 @@ describeWithRuntime("1.15", "in a browser", () => {
       const codeOf = (error: unknown): string => (error instanceof TesseractError ? error.code : String(error));
       return await withTesseract({ basePath: "/stuck" }, async (tess) => {
         const controller = new AbortController();
-        setTimeout(() => controller.abort(), 50);
+        setTimeout(() => controller.abort(), 500);
         const inputs = { arrays: [new Float32Array(10)] };
         const start = performance.now();
         const codes = [
           await tess.apply(inputs, { signal: controller.signal }).then(() => "none", codeOf),
-          await tess.apply(inputs, { timeout: 50 }).then(() => "none", codeOf),
+          await tess.apply(inputs, { timeout: 500 }).then(() => "none", codeOf),
         ];
-        setTimeout(() => tess.close(), 50);
+        setTimeout(() => tess.close(), 500);
         codes.push(await tess.apply(inputs).then(() => "none", codeOf));
         return { codes, took: performance.now() - start };
       });
     });
     expect(found.codes).toEqual(["ABORTED", "TIMEOUT", "CLOSED"]);
-    expect(found.took).toBeLessThan(3000);
+    expect(found.took).toBeLessThan(30_000);
     await expect
       .poll(() => site.stuck, { timeout: 10_000 })
       .toEqual([{ givenUp: true }, { givenUp: true }, { givenUp: true }]);

@@ -255,7 +255,7 @@ describeWithRuntime("1.15", "an endpoint that raises", () => {
 describeWithRuntime("1.15", "a call that ends early", () => {
   const runtime = runtimes.faults;
   const client = sharedClient<Faults>(runtime);
-  const napping = { action: "sleep", seconds: 0.7 } as const;
+  const napping = { action: "sleep", seconds: 2 } as const;
   const sleeps = async (): Promise<number> => (await runtime().calls()).filter((call) => call === "apply sleep").length;
   const begun = (before: number) => expect.poll(sleeps, { interval: 10 }).toBe(before + 1);
 
@@ -271,7 +271,7 @@ describeWithRuntime("1.15", "a call that ends early", () => {
       expect(await codeOf(client().apply(napping, { timeout: 150 }))).toBe("TIMEOUT");
     });
     expect(took).toBeGreaterThan(140);
-    expect(took).toBeLessThan(600);
+    expect(took).toBeLessThan(napping.seconds * 1000);
     expect((await client().apply({ x: [1] })).y.data).toEqual(Float64Array.of(1));
     expect(await sleeps()).toBe(before + 1);
   });
@@ -285,7 +285,7 @@ describeWithRuntime("1.15", "a call that ends early", () => {
       controller.abort();
       expect(await call).toBe("ABORTED");
     });
-    expect(took).toBeLessThan(100);
+    expect(took).toBeLessThan(napping.seconds * 1000);
     expect((await client().apply({ x: [2] })).y.data).toEqual(Float64Array.of(2));
     expect(await sleeps()).toBe(before + 1);
   });
@@ -301,7 +301,7 @@ describeWithRuntime("1.15", "a call that ends early", () => {
   });
 
   test("waits no longer than the client's own timeout, which a call's own may extend", async () => {
-    await using impatient = await connect<Faults>(runtime(), { timeout: 300 });
+    await using impatient = await connect<Faults>(runtime(), { timeout: 1000 });
     expect(await codeOf(impatient.apply(napping))).toBe("TIMEOUT");
     await client().health();
     expect((await impatient.apply({ ...napping, x: [3] }, { timeout: 10_000 })).y.data).toEqual(Float64Array.of(3));
@@ -524,9 +524,9 @@ describeWithRuntime("1.15", "the input files of binref", () => {
 
   test("are gone soon after a call was aborted or timed out", async () => {
     const controller = new AbortController();
-    const call = codeOf(client().apply({ action: "sleep", seconds: 0.3, x }, { signal: controller.signal }));
+    const call = codeOf(client().apply({ action: "sleep", seconds: 3, x }, { signal: controller.signal }));
+    await expect.poll(files, { timeout: 30_000 }).toHaveLength(1);
     await sleep(150); // until the server is at it
-    expect(await files()).toHaveLength(1);
     controller.abort();
     expect(await call).toBe("ABORTED");
     await expect.poll(files).toEqual([]);

@@ -130,10 +130,24 @@ describe("a call", () => {
   });
 
   test("runs beside others", async () => {
-    const tess = await open(fromTesseractApi(slow(50)));
-    const start = performance.now();
-    await Promise.all(Array.from({ length: 20 }, () => tess.apply({})));
-    expect(performance.now() - start).toBeLessThan(500);
+    let running = 0;
+    let allRun: () => void = () => {};
+    const all = new Promise<void>((resolve) => {
+      allRun = resolve;
+    });
+    const together = defineTesseract({
+      name: "together",
+      inputs: z.object({}),
+      outputs: z.object({}),
+      apply: async () => {
+        running += 1;
+        if (running === 20) allRun();
+        await all;
+        return {};
+      },
+    });
+    const tess = await open(fromTesseractApi(together));
+    expect(await Promise.all(Array.from({ length: 20 }, () => tess.apply({})))).toEqual(Array(20).fill({}));
   });
 
   test("whose endpoint throws fails with ENDPOINT_FAILED and the cause", async () => {

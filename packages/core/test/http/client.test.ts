@@ -507,7 +507,7 @@ describe.each(clients)("over $name", ({ create, isUndici }) => {
       await withClient(start({ arrived }), async (client, { ended }) => {
         const body = when.includes("sent") ? large() : small();
         await expect(call(client, { body, signal: controller.signal })).rejects.toBe(reason);
-        expect(performance.now() - aborted).toBeLessThan(2000);
+        expect(performance.now() - aborted).toBeLessThan(30_000);
         await ended();
       });
     });
