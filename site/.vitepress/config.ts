@@ -3,6 +3,7 @@ import { type DefaultTheme, defineConfig } from "vitepress";
 import { modules, packageNameOf } from "../scripts/modules.mjs";
 import { linkPages, slugify } from "./links.js";
 import { addresses, excluded } from "./pages.js";
+import { labelCells } from "./tables.js";
 
 type Item = DefaultTheme.SidebarItem;
 
@@ -26,6 +27,7 @@ const guide: Item[] = [
       ...item("Deploy in containers", "docs/containers.md"),
       ...item("Troubleshoot", "docs/troubleshoot.md"),
       ...item("Coming from Python", "docs/from-python.md"),
+      ...item("Examples", "docs/examples.md"),
     ],
   },
   {
@@ -41,7 +43,11 @@ const guide: Item[] = [
     ],
   },
   { text: "Packages", collapsed: true, items: readmes("packages") },
-  { text: "Examples", collapsed: true, items: readmes("examples") },
+  {
+    text: "The examples' pages",
+    collapsed: true,
+    items: [...item("Overview", "docs/examples.md"), ...readmes("examples")],
+  },
   {
     text: "The project",
     items: [
@@ -83,7 +89,10 @@ export default defineConfig({
   vite: { plugins: [vueOfTheSite] },
   markdown: {
     anchor: { slugify },
-    config: linkPages,
+    config(markdown) {
+      linkPages(markdown);
+      labelCells(markdown);
+    },
   },
   // Its tables need the whole width, and are stacked on a phone: style.css.
   transformPageData: ({ relativePath, frontmatter }) =>

@@ -1,9 +1,9 @@
 // The API reference: markdown pages in docs/api, one folder for each package, from the doc comments of what it exports.
 
-import { rm } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Application, Converter, ReflectionKind } from "typedoc";
-import { entries, packageNameOf, root } from "./modules.mjs";
+import { descriptionOf, entries, modules, packageNameOf, root } from "./modules.mjs";
 
 export async function writeApiReference() {
   const started = performance.now();
@@ -36,13 +36,17 @@ export async function writeApiReference() {
     interfacePropertiesFormat: "list",
     classPropertiesFormat: "list",
   });
-  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => nameModules(project));
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    nameModules(project);
+    nameParameters(project);
+  });
   const project = await app.convert();
   if (project === undefined) throw new Error("TypeDoc found nothing to document");
   // The pages of an earlier run may have other names.
   await rm(join(root, "docs/api"), { recursive: true, force: true });
   await app.generateOutputs(project);
   if (app.logger.hasErrors()) throw new Error("TypeDoc reported errors");
+  await writeFile(join(root, "docs/api/index.md"), contents());
   console.log(`API reference: ${((performance.now() - started) / 1000).toFixed(0)} s`);
 }
 
@@ -55,5 +59,21 @@ function nameModules(project) {
     )?.[1];
     if (name === undefined) throw new Error(`The module ${module.name} is no entry point`);
     module.name = name;
+  }
+}
+
+/** TypeDoc's own list has neither the packages' names nor what they are for. */
+function contents() {
+  const rows = modules.map((module) => `| [${packageNameOf(module)}](${module}.md) | ${descriptionOf(module)} |`);
+  return ["# API reference", "", "| import from | what it is for |", "|---|---|", ...rows, ""].join("\n");
+}
+
+/** One that is taken apart where it is declared has no name: it is called by the last word of its type, `options` or `array`. */
+function nameParameters(project) {
+  for (const parameter of project.getReflectionsByKind(ReflectionKind.Parameter)) {
+    if (parameter.name !== "__namedParameters") continue;
+    const { type } = parameter;
+    const isNamed = type?.type === "reference" && type.reflection !== undefined;
+    parameter.name = isNamed ? (/[A-Z][a-z]+$/.exec(type.name)?.[0] ?? type.name).toLowerCase() : "options";
   }
 }

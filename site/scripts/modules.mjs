@@ -9,6 +9,8 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Entry points by the name of their folder in docs/api, in the order of the site's contents. */
 export const entries = {
   core: "packages/core/src/index.ts",
+  "core-adapters": "packages/core/src/adapters/index.ts",
+  "core-message": "packages/core/src/message/index.ts",
   "transport-host": "packages/transport-host/src/index.ts",
   "transport-cuda-ipc": "packages/transport-cuda-ipc/src/index.ts",
   inprocess: "packages/inprocess/src/index.ts",
@@ -22,8 +24,21 @@ export const entries = {
 /** The names of the modules, for the site's contents. */
 export const modules = Object.keys(entries);
 
-/** The name that a package is installed by. */
-export const packageNameOf = (module) =>
-  module === "inprocess-jax"
-    ? "@tesseract-ts/inprocess/jax"
-    : JSON.parse(readFileSync(join(root, "packages", module, "package.json"), "utf8")).name;
+/** Parts of packages that are imported by a path of their own, with what they are for. */
+const parts = {
+  "core-adapters": ["core", "adapters", "Arrays of other libraries, both ways."],
+  "core-message": ["core", "message", "Messages as the other side reads and writes them, for what serves Tesseracts."],
+  "inprocess-jax": ["inprocess", "jax", "A Tesseract from one function of jax-js."],
+};
+
+const manifestOf = (folder) => JSON.parse(readFileSync(join(root, "packages", folder, "package.json"), "utf8"));
+
+/** What stands behind `from` where it is imported. */
+export function packageNameOf(module) {
+  const [folder, path] = parts[module] ?? [module];
+  const { name } = manifestOf(folder);
+  return path === undefined ? name : `${name}/${path}`;
+}
+
+/** A sentence. */
+export const descriptionOf = (module) => parts[module]?.[2] ?? manifestOf(module).description;
