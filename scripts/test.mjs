@@ -5,7 +5,7 @@ import { interrupted, main, SetupError } from "./setup/child.mjs";
 import { bold, say, yellow } from "./setup/progress.mjs";
 import { PythonMissing } from "./setup/python.mjs";
 import { ALL_RUNTIMES, setup } from "./setup.mjs";
-import { lint, typecheck } from "./test/checks.mjs";
+import { buildSite, lint, typecheck } from "./test/checks.mjs";
 import { CHROMIUM_MISSING, findChromium } from "./test/chromium.mjs";
 import { testCudaIpc } from "./test/cuda-ipc.mjs";
 import { installNode, otherNodes } from "./test/nodes.mjs";
@@ -32,6 +32,9 @@ const NODE_DOES_NOT_MATTER = [
   "cuda-ipc",
   "cuda-ipc-failures",
   "documentation",
+  "documentation-commands",
+  "documentation-doctor",
+  "documentation-errors",
   "documentation-from-python",
   "documentation-links",
   "example-heat",
@@ -44,6 +47,8 @@ const NODE_DOES_NOT_MATTER = [
   "jax-inverse-heat",
   "jax-live",
   "jax-programs",
+  "packaging-container",
+  "packaging-install",
   "packaging-prebuilds",
   "packaging-projects",
   "runtime",
@@ -104,6 +109,8 @@ async function test(tally) {
     await testSimulator(tally);
   }
   if (quick) return;
+  // A minute, and an installation of its own.
+  if (inCi) await buildSite(tally);
   for (const version of otherNodes()) await testOn(version, tally, { env, onSimulator });
 }
 

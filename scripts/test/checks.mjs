@@ -1,4 +1,4 @@
-// What is checked without running anything: Biome and the TypeScript compiler.
+// What is checked without running anything: Biome, the TypeScript compiler, and the documentation's site.
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -35,6 +35,16 @@ export async function typecheck(tally) {
     await Promise.all(Array.from({ length: COMPILERS }, compile));
     return result;
   });
+}
+
+/**
+ * Whether the documentation's site can be built, with no dead link and no missing picture.
+ *
+ * @param {import("./tally.mjs").Tally} tally
+ */
+export async function buildSite(tally) {
+  const build = join(root, "site", "scripts", "build.mjs");
+  await check(tally, "the documentation's site", () => run(process.execPath, [build], { cwd: root }));
 }
 
 class CheckFailed extends Error {}
