@@ -1,6 +1,5 @@
 /** A Tesseract reached over HTTP. */
 import { createHttpClient } from "#http";
-import type { ArrayAdapter } from "./adapters/adapter.js";
 import type { Backend, BackendCall, CallOptions, OpenApiSchema } from "./backend.js";
 import { Closing } from "./closing.js";
 import { withDeadline } from "./deadline.js";
@@ -8,22 +7,24 @@ import {
   acceptHeader,
   capabilitiesOf,
   fitToServer,
+  mayLease,
   type RequestedEncoding,
   type ServerCapabilities,
 } from "./encoding.js";
 import { TesseractError, type TesseractWarning } from "./errors.js";
 import { EXPORTS_DONE_HEADER, ExportAcknowledgements } from "./exports.js";
-import { CALL_HEADER, GivenUpCalls } from "./given-up-calls.js";
-import { checkOverHttp } from "./gpu-check.js";
-import { type GpuTransportExplanation, GpuTransports } from "./gpu-transport.js";
+import { CALL_HEADER, GivenUpCalls, PEER_HEADER } from "./given-up-calls.js";
+import type { GpuTransportExplanation, GpuTransports } from "./gpu-transport.js";
 import type { HttpClient, RequestBody } from "./http/http-client.js";
 import { JsonBody } from "./json/writer.js";
+import { loadPart } from "./load-part.js";
 import { Answer } from "./message/answer.js";
-import { decodeMessage } from "./message/decode-message.js";
+import type { ArrayFinder } from "./message/array-finder.js";
+import { checkEncodedArray, decodeMessage, isEncodedArray } from "./message/decode-message.js";
 import { encodeMessage, toAbstract } from "./message/encode-message.js";
-import type { MessageLease } from "./message/message-lease.js";
+import { MessageLease } from "./message/message-lease.js";
 import { randomId } from "./random.js";
-import type { Headers } from "./transport.js";
+import type { DeviceTransport, EncodedMessage, Headers } from "./transport.js";
 import type { TransportSet } from "./transport-set.js";
 
 export interface ConnectionOptions {
@@ -31,7 +32,7 @@ export interface ConnectionOptions {
   /** Put before each route, without a slash at its end. */
   readonly basePath: string;
   readonly transports: TransportSet;
-  readonly adapters: readonly ArrayAdapter[];
+  readonly arrays: ArrayFinder;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly timeout: number | undefined;
@@ -40,9 +41,6 @@ export interface ConnectionOptions {
 }
 
 const computing = new Set(["apply", "jacobian", "jacobian_vector_product", "vector_jacobian_product"]);
-
-/** Names a client to servers of this project, and those to the client: the agreements are between the two. */
-const PEER_HEADER = "tesseract-peer";
 
 /** How long the closing of a connection waits for the server to take note. */
 const FAREWELL_MS = 2_000;
@@ -53,8 +51,8 @@ interface Exchange {
   readonly runId?: string | undefined;
   readonly body?: RequestBody;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether GPU arrays may be in the request or the answer. */
-  readonly onDevice: boolean;
+  /** Whether either side may keep something for the other to read, such as GPU memory: then the call has a name. */
+  readonly leased: boolean;
   /** Released when the server has answered; kept for later if that can't be known. */
   readonly lease?: MessageLease;
   readonly signal: AbortSignal;
@@ -73,9 +71,8 @@ export class Connection implements Backend {
   private readonly closing = new Closing();
   private readonly warned = new Set<TesseractWarning["code"]>();
   private readonly acknowledgements = new ExportAcknowledgements();
-  private readonly givenUp = new GivenUpCalls();
   private readonly id = randomId();
-  private readonly gpuTransports: GpuTransports;
+  private gpuTransports: Promise<GpuTransports> | undefined;
   private readonly inFlight = new Set<Promise<unknown>>();
   private closed: Promise<void> | undefined;
 
@@ -85,25 +82,8 @@ export class Connection implements Backend {
     readonly openapiSchema: OpenApiSchema,
     readonly serverCapabilities: ServerCapabilities,
     readonly defaultEncoding: RequestedEncoding,
-  ) {
-    const { origin, transports, warn } = options;
-    this.gpuTransports = new GpuTransports({
-      origin,
-      transports,
-      capabilities: serverCapabilities,
-      warn,
-      check: (transport) =>
-        checkOverHttp(transport, {
-          probe: () => transports.probe(transport),
-          encoding: { outputFormat: defaultEncoding.outputFormat, gpuTransport: transport.name },
-          send: (body, headers, lease) =>
-            this.tracked({}, "check_gpu_transport", (signal) =>
-              this.send({ route: "check_gpu_transport", body, headers, onDevice: true, lease, signal }),
-            ),
-          acknowledge: (ids) => this.acknowledgements.acknowledge(ids),
-        }),
-    });
-  }
+    private readonly givenUp: GivenUpCalls,
+  ) {}
 
   /**
    * Asks the server what it offers.
@@ -114,12 +94,13 @@ export class Connection implements Backend {
     const http = createHttpClient({ origin: options.origin, connections: options.connections });
     try {
       const deadline = { timeout: options.timeout, ...call };
+      const givenUp = new GivenUpCalls();
       const schema = await withDeadline(deadline, new Closing(), `The connection to ${options.origin}`, (signal) =>
-        fetchSchema(http, options, signal),
+        fetchSchema(http, options, givenUp, signal),
       );
       const capabilities = capabilitiesOf(schema);
       const outputFormat = await options.transports.preferredFormat(capabilities);
-      return new Connection(http, options, schema, capabilities, { outputFormat });
+      return new Connection(http, options, schema, capabilities, { outputFormat }, givenUp);
     } catch (error) {
       await Promise.all([http.close(), options.transports.close()]);
       throw error;
@@ -139,12 +120,14 @@ export class Connection implements Backend {
     }
   }
 
-  resolveGpuTransport(requested: string | undefined, options: CallOptions): Promise<string> {
-    return this.gpuTransports.resolve(requested, this.withTimeout(options));
+  async resolveGpuTransport(requested: string | undefined, options: CallOptions): Promise<string> {
+    const hasAny = this.options.transports.devices().length > 0;
+    if (requested === "none" || (requested === undefined && !hasAny)) return "none";
+    return (await this.knownGpuTransports()).resolve(requested, this.withTimeout(options));
   }
 
-  explainGpuTransport(requested: string | undefined, options: CallOptions): Promise<GpuTransportExplanation> {
-    return this.gpuTransports.explain(requested, this.withTimeout(options));
+  async explainGpuTransport(requested: string | undefined, options: CallOptions): Promise<GpuTransportExplanation> {
+    return (await this.knownGpuTransports()).explain(requested, this.withTimeout(options));
   }
 
   call(call: BackendCall): Promise<unknown> {
@@ -170,17 +153,55 @@ export class Connection implements Backend {
    * request. If it can't be said in time, the limit it is.
    */
   private async farewell(): Promise<void> {
-    if (!this.acknowledgements.pending && Object.keys(this.options.transports.headers()).length === 0) return;
+    const said = Object.keys(this.options.transports.headers()).length > 0;
+    if (!said && !this.acknowledgements.pending && !this.givenUp.isAsked) return;
     const signal = AbortSignal.timeout(FAREWELL_MS);
     while (!signal.aborted) {
       try {
-        await this.send({ route: "health", onDevice: false, signal });
+        await this.send({ route: "health", leased: false, signal });
       } catch {
         // Without a server there is nobody to tell.
         return;
       }
       if (!this.acknowledgements.pending) return;
     }
+  }
+
+  /** Which GPU transports work is found out once for the connection. */
+  private knownGpuTransports(): Promise<GpuTransports> {
+    if (this.gpuTransports === undefined) {
+      const { origin, transports, warn } = this.options;
+      this.gpuTransports = loadPart(() => import("#gpu-check")).then(({ gpuTransportsOver }) =>
+        gpuTransportsOver({
+          origin,
+          transports,
+          capabilities: this.serverCapabilities,
+          warn,
+          checkEncoding: (requested) => this.checkEncoding(requested),
+          within: (call, what, work) => withDeadline(call, new Closing(), what, () => work),
+          send: (transport, message, expected) => this.sendCheck(transport, message, expected),
+          received: (value, path) =>
+            typeof value === "object" && value !== null && isEncodedArray(value)
+              ? checkEncodedArray(value, path)
+              : undefined,
+          acknowledge: (ids) => this.acknowledgements.acknowledge(ids),
+        }),
+      );
+      this.gpuTransports.catch(() => {
+        this.gpuTransports = undefined;
+      });
+    }
+    return this.gpuTransports;
+  }
+
+  private sendCheck({ name }: DeviceTransport, message: EncodedMessage, expected: string): Promise<Answered> {
+    const route = "check_gpu_transport";
+    const lease = new MessageLease();
+    if (message.lease !== undefined) lease.add(message.lease);
+    const { outputFormat } = this.defaultEncoding;
+    const headers = { accept: acceptHeader({ outputFormat, gpuTransport: name }), ...message.headers };
+    const body = JsonBody.of({ gpu_transport: name, array: message.arrays[0], expected });
+    return this.tracked({}, route, (signal) => this.send({ route, body, headers, leased: true, lease, signal }));
   }
 
   private withTimeout<T extends CallOptions>(call: T): CallOptions {
@@ -202,24 +223,24 @@ export class Connection implements Backend {
   }
 
   private async exchange(call: BackendCall, signal: AbortSignal): Promise<unknown> {
-    const { transports, adapters } = this.options;
-    const { route, runId } = call;
-    if (call.payload === undefined) return (await this.send({ route, onDevice: false, signal })).tree;
+    const { transports, arrays } = this.options;
+    const { route, runId, payload } = call;
+    if (payload === undefined) return (await this.send({ route, leased: false, signal })).tree;
     if (route === "abstract_eval") {
-      const body = JsonBody.of(toAbstract(call.payload, adapters));
-      return (await this.send({ route, body, onDevice: false, signal })).tree;
+      const body = JsonBody.of(await arrays.use((find) => toAbstract(payload, find)));
+      return (await this.send({ route, body, leased: false, signal })).tree;
     }
     const encoding = fitToServer(
       { ...call.encoding, gpuTransport: call.encoding.gpuTransport ?? "none" },
       this.serverCapabilities,
     );
     const plan = await transports.plan(call.encoding, this.serverCapabilities);
-    const request = await encodeMessage(call.payload, { ...plan, adapters, signal });
+    const request = await arrays.use((find) => encodeMessage(payload, { ...plan, find, signal }));
     const { body, lease } = request;
     const headers = { accept: acceptHeader(encoding), ...request.headers };
-    const onDevice = plan.device !== undefined;
+    const leased = plan.device !== undefined || mayLease(encoding.outputFormat);
     // Cleaning up after the request needn't hold up the decoding of the answer.
-    const answered = await this.send({ route, runId, body, headers, onDevice, lease, signal });
+    const answered = await this.send({ route, runId, body, headers, leased, lease, signal });
     const { tree, exports, released } = answered;
     try {
       if (!computing.has(route)) return tree;
@@ -232,14 +253,14 @@ export class Connection implements Backend {
 
   private async send(exchange: Exchange): Promise<Answered> {
     const { options, acknowledgements, givenUp } = this;
-    const { route, runId, body, onDevice, lease, signal } = exchange;
+    const { route, runId, body, leased, lease, signal } = exchange;
     const answer = new Answer({
       what: `"${route}" at ${options.origin}`,
       maxBytes: options.maxResponseBytes,
       openBuffer: (format) => options.transports.bufferSinkFor(format),
     });
     const query = runId === undefined ? "" : `?run_id=${encodedRunId(runId)}`;
-    const id = onDevice ? randomId() : undefined;
+    const id = leased ? randomId() : undefined;
     const done = acknowledgements.take();
     let exports: readonly string[] = [];
     let headers: Headers = () => undefined;
@@ -256,8 +277,8 @@ export class Connection implements Backend {
         headers: {
           ...options.headers,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...(onDevice || done.length > 0 ? { [EXPORTS_DONE_HEADER]: done.join(",") } : {}),
-          ...(options.transports.devices().length === 0 ? {} : { [PEER_HEADER]: this.id }),
+          ...(leased || done.length > 0 ? { [EXPORTS_DONE_HEADER]: done.join(",") } : {}),
+          ...(options.transports.mayLease ? { [PEER_HEADER]: this.id } : {}),
           ...(id === undefined ? {} : { [CALL_HEADER]: id }),
           ...options.transports.headers(),
           ...givenUp.headers(),
@@ -272,7 +293,7 @@ export class Connection implements Backend {
           exports = acknowledgements.named(headers);
           released = Promise.all([
             lease?.release(),
-            givenUp.answered(began, headers, headers(PEER_HEADER) !== undefined),
+            givenUp.answered(began, headers),
             options.transports.receive(headers),
           ]).then(() => {});
           // It is awaited once the answer has been read; until then its failure has nobody to tell.
@@ -280,15 +301,17 @@ export class Connection implements Backend {
           return answer.begin(head);
         },
       });
-      return { tree: answer.end(), exports, headers, released };
+      return { tree: await answer.end(), exports, headers, released };
     } catch (error) {
       acknowledgements.acknowledge(exports);
       if (!arrived) {
         acknowledgements.acknowledge(done);
         const unread = !sent || (error instanceof TesseractError && error.code === "CONNECTION_FAILED");
         if (unread) await lease?.release();
-        else if (lease !== undefined && (await lease.giveUp())) {
-          givenUp.add(id ?? randomId(), lease, body?.byteLength ?? 0);
+        else {
+          const isLeft = await lease?.giveUp();
+          // The server may have leased its answer, whose name never came.
+          if (isLeft === true || id !== undefined) givenUp.add(id ?? randomId(), lease, body?.byteLength ?? 0);
         }
       }
       await released;
@@ -311,11 +334,25 @@ function encodedRunId(runId: string): string {
   }
 }
 
-async function fetchSchema(http: HttpClient, options: ConnectionOptions, signal: AbortSignal): Promise<OpenApiSchema> {
+async function fetchSchema(
+  http: HttpClient,
+  options: ConnectionOptions,
+  givenUp: GivenUpCalls,
+  signal: AbortSignal,
+): Promise<OpenApiSchema> {
   const path = `${options.basePath}/openapi.json`;
   const answer = new Answer({ what: `${path} at ${options.origin}`, maxBytes: options.maxResponseBytes });
-  await http.send({ method: "GET", path, headers: options.headers, signal, respond: (head) => answer.begin(head) });
-  const schema = answer.end();
+  await http.send({
+    method: "GET",
+    path,
+    headers: options.headers,
+    signal,
+    respond: (head) => {
+      givenUp.met((name) => head.header(name));
+      return answer.begin(head);
+    },
+  });
+  const schema = await answer.end();
   if (typeof schema === "object" && schema !== null && "paths" in schema && typeof schema.paths === "object") {
     return schema as OpenApiSchema;
   }

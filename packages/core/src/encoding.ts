@@ -15,6 +15,13 @@ export interface ServerCapabilities {
 /** What every runtime has, and those before 1.13 don't advertise. */
 export const unadvertisedFormats: readonly string[] = ["json", "json+base64", "json+binref"];
 
+/**
+ * Whether only peers of this project can speak `outputFormat`: its transport is someone's own, and may lease what a message
+ * refers to until the other side has read it.
+ */
+export const mayLease = (outputFormat: string | undefined): boolean =>
+  outputFormat !== undefined && !unadvertisedFormats.includes(outputFormat);
+
 /** What calls ask for. A field that is undefined is left to the client's transports or the server's settings. */
 export interface RequestedEncoding {
   readonly outputFormat?: string | undefined;

@@ -1,9 +1,11 @@
 /** Connects to a Tesseract that is being served. */
 import type { ArrayAdapter } from "./adapters/adapter.js";
-import { builtinAdapters } from "./adapters/index.js";
+import type { Backend } from "./backend.js";
 import { Connection } from "./connection.js";
 import type { RequestedEncoding } from "./encoding.js";
 import { TesseractError, type TesseractWarning } from "./errors.js";
+import { loadPart } from "./load-part.js";
+import { ArrayFinder } from "./message/array-finder.js";
 import { Tesseract } from "./tesseract.js";
 import type { Transports } from "./transport.js";
 import { TransportSet } from "./transport-set.js";
@@ -50,14 +52,32 @@ export async function fromUrl<T extends TesseractTypes = Untyped>(
   url: string | URL,
   options: FromUrlOptions,
 ): Promise<Tesseract<T>> {
+  const backend = await backendFromUrl(url, options);
   const { outputFormat, gpuTransport, compression } = options;
-  const origin = originOf(String(url));
+  return new Tesseract<T>(backend, { outputFormat, gpuTransport, compression });
+}
+
+/**
+ * The connection that {@link fromUrl} makes a Tesseract of, for those who put something around it: a {@link Backend} of their
+ * own, which passes calls on to this one, and of which they make the Tesseract. The caller owns it and closes it, as a
+ * Tesseract does with its backend.
+ *
+ * @throws TesseractError as `fromUrl` does
+ *
+ * @example
+ * const connection = await backendFromUrl("http://localhost:8000", { transports: [host()] });
+ * const call: Backend["call"] = (call) => (console.log(call.route), connection.call(call));
+ * await using heat = new Tesseract(Object.create(connection, { call: { value: call } }));
+ */
+export async function backendFromUrl(url: string | URL, options: FromUrlOptions): Promise<Backend> {
+  const { outputFormat, gpuTransport, compression } = options;
+  const origin = await originOf(String(url));
   const connection = await Connection.open(
     {
       origin,
       basePath: checkBasePath(options.basePath ?? ""),
       transports: new TransportSet(options.transports, { name: `the server at ${origin}` }),
-      adapters: [...builtinAdapters, ...(options.adapters ?? [])],
+      arrays: new ArrayFinder(options.adapters ?? []),
       headers: checkHeaders(options.headers ?? {}),
       connections: options.connections ?? DEFAULT_CONNECTIONS,
       timeout: options.timeout,
@@ -67,46 +87,30 @@ export async function fromUrl<T extends TesseractTypes = Untyped>(
     },
     { signal: options.signal, timeout: options.timeout },
   );
-  const requested: RequestedEncoding = { outputFormat, gpuTransport, compression };
   try {
-    connection.checkEncoding(requested);
+    connection.checkEncoding({ outputFormat, gpuTransport, compression });
   } catch (error) {
     await connection.close();
     throw error;
   }
-  return new Tesseract<T>(connection, requested);
+  return connection;
 }
 
-function originOf(url: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) {
-    throw invalidUrl(url, "has no scheme", `Did you mean "http://${withoutPassword(url)}"?`);
-  }
-  let parsed: URL;
+/** @throws TesseractError INVALID_URL */
+async function originOf(url: string): Promise<string> {
+  if (namesServer(url)) return new URL(url).origin;
+  const { invalidUrl } = await loadPart(() => import("#invalid-url"));
+  throw invalidUrl(url);
+}
+
+/** Whether it is an http(s) URL with nothing but a host and a port. */
+function namesServer(url: string): boolean {
   try {
-    parsed = new URL(url);
+    const { username, password, pathname, search, hash } = new URL(url);
+    return /^https?:\/\//i.test(url) && username + password + search + hash === "" && pathname === "/";
   } catch {
-    // What was caught repeats the URL, password and all.
-    throw invalidUrl(url, "is no URL", 'Give one such as "http://localhost:8000".');
+    return false;
   }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
-    throw invalidUrl(url, `has the scheme "${parsed.protocol}"`, "A Tesseract is served by http: or https:.");
-  }
-  if (parsed.username !== "" || parsed.password !== "") {
-    throw invalidUrl(
-      parsed.origin,
-      "was given with a user name or password",
-      "Pass { headers: { authorization: … } } instead.",
-    );
-  }
-  if (parsed.pathname !== "/" || parsed.search !== "" || parsed.hash !== "") {
-    const rest = parsed.pathname + parsed.search + parsed.hash;
-    throw invalidUrl(
-      url,
-      `goes on after the server's name with "${rest}"`,
-      `Give "${parsed.origin}". If a proxy serves the Tesseract under a path, pass { basePath: "${parsed.pathname}" }.`,
-    );
-  }
-  return parsed.origin;
 }
 
 function checkBasePath(basePath: string): string {
@@ -135,9 +139,3 @@ function checkHeaders(headers: Readonly<Record<string, string>>): Record<string,
     }),
   );
 }
-
-const invalidUrl = (url: string, problem: string, hint: string): TesseractError =>
-  new TesseractError("INVALID_URL", `The URL "${withoutPassword(url)}" ${problem}`, { hint });
-
-/** Messages go to logs. */
-const withoutPassword = (url: string): string => url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?[^/]*@/i, "$1…@");

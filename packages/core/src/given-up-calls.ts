@@ -1,9 +1,11 @@
 /**
- * Leases of calls that were given up: aborted, timed out, or lost. The server may still read what they own, so they
- * end only when it no longer can.
+ * Calls that were given up: aborted, timed out, or lost. The server may still read what their leases own, so these
+ * end only when it no longer can; and a server of this project gives back what it has leased to such calls.
  */
 import type { Headers, Lease } from "./transport.js";
 
+/** Names a client to servers of this project, and those to the client: the agreements are between the two. */
+export const PEER_HEADER = "tesseract-peer";
 /** Names a request that a later one may ask about. Servers of this project know it; others ignore it. */
 export const CALL_HEADER = "tesseract-call";
 /** Asks a server of this project about calls, and makes it refuse those that come late. */
@@ -20,7 +22,7 @@ const MOST_ASKED = 100;
 
 interface GivenUpCall {
   readonly id: string;
-  readonly lease: Lease;
+  readonly lease: Lease | undefined;
   readonly timer: ReturnType<typeof setTimeout>;
   /** Answered requests that it still takes to be sure, for a server that runs one call at a time. */
   needed: number;
@@ -31,6 +33,8 @@ interface GivenUpCall {
 export class GivenUpCalls {
   private readonly calls = new Map<string, GivenUpCall>();
   private clock = 0;
+  /** Whether the server is of this project, which it says with each answer. */
+  private isOurs = false;
 
   constructor(private readonly limit: number = LIMIT_MS) {}
 
@@ -38,13 +42,23 @@ export class GivenUpCalls {
     return this.calls.size > 0;
   }
 
+  /** Whether there are calls that the server wants to be told of. */
+  get isAsked(): boolean {
+    return this.isOurs && this.pending;
+  }
+
   /** @param bytes of the request's body */
-  add(id: string, lease: Lease, bytes: number): void {
+  add(id: string, lease: Lease | undefined, bytes: number): void {
     const timer = setTimeout(() => this.end(id), this.limit);
     // Memory that waits for its end must not keep a program running.
     if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
     const needed = 2 + Math.ceil(bytes / BYTES_PER_TURN);
     this.calls.set(id, { id, lease, timer, needed, after: this.clock });
+  }
+
+  /** The server has answered, with these headers. */
+  met(headers: Headers): void {
+    this.isOurs = headers(PEER_HEADER) !== undefined;
   }
 
   /** Headers for the next request. */
@@ -66,10 +80,11 @@ export class GivenUpCalls {
    * its sockets; so when it has answered several requests, one after the other, that began after a call was given up,
    * it has read and run that call, or never will.
    */
-  async answered(began: number, headers: Headers, isOurs: boolean): Promise<void> {
+  async answered(began: number, headers: Headers): Promise<void> {
     this.clock += 1;
     const ended: string[] = [];
-    if (isOurs) {
+    this.met(headers);
+    if (this.isOurs) {
       for (const id of (headers(ENDED_HEADER) ?? "").split(",")) ended.push(id.trim());
     } else {
       for (const call of this.calls.values()) {
@@ -87,6 +102,6 @@ export class GivenUpCalls {
     if (call === undefined) return;
     this.calls.delete(id);
     clearTimeout(call.timer);
-    await call.lease.release();
+    await call.lease?.release();
   }
 }

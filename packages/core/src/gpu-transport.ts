@@ -1,8 +1,6 @@
 /** Finds out which transport a call's GPU arrays can use, by exchanging a small array with the server. */
 import type { CallOptions } from "./backend.js";
-import { Closing } from "./closing.js";
-import { withDeadline } from "./deadline.js";
-import { fitToServer, type ServerCapabilities } from "./encoding.js";
+import type { RequestedEncoding, ServerCapabilities } from "./encoding.js";
 import { TesseractError, type TesseractWarning } from "./errors.js";
 import type { DeviceTransport } from "./transport.js";
 import type { TransportSet } from "./transport-set.js";
@@ -42,6 +40,10 @@ export interface GpuTransportsOptions {
   readonly transports: TransportSet;
   readonly capabilities: ServerCapabilities;
   readonly warn: (warning: TesseractWarning) => void;
+  /** @throws TesseractError ENCODING_UNAVAILABLE, RUNTIME_TOO_OLD, TRANSPORT_MISSING */
+  checkEncoding(requested: RequestedEncoding): void;
+  /** Waits for `work` as long as the call may take. */
+  within<T>(call: CallOptions, what: string, work: Promise<T>): Promise<T>;
   /** Exchanges the check's arrays with the server. */
   readonly check: (transport: DeviceTransport) => Promise<CheckOutcome>;
 }
@@ -53,11 +55,11 @@ export class GpuTransports {
   constructor(private readonly options: GpuTransportsOptions) {}
 
   /**
+   * @param requested a transport's name, where one is asked for
    * @throws TesseractError ENCODING_UNAVAILABLE, RUNTIME_TOO_OLD, TRANSPORT_MISSING, TRANSPORT_UNUSABLE; what a call
    *   may throw, where the check is answered with an error
    */
   async resolve(requested: string | undefined, call: CallOptions): Promise<string> {
-    if (requested === "none") return "none";
     if (requested !== undefined) {
       const found = await this.check(this.required(requested), call);
       if (found.outcome === "ok") return requested;
@@ -115,10 +117,8 @@ export class GpuTransports {
   }
 
   private required(name: string): DeviceTransport {
-    fitToServer({ gpuTransport: name }, this.options.capabilities);
-    const transport = this.options.transports.devices().find((candidate) => candidate.name === name);
-    if (transport !== undefined) return transport;
-    throw this.options.transports.missingDevice(name);
+    this.options.checkEncoding({ gpuTransport: name });
+    return this.options.transports.device(name);
   }
 
   private offered(): readonly DeviceTransport[] {
@@ -134,8 +134,7 @@ export class GpuTransports {
       this.checks.set(transport, running);
       running.catch(() => this.checks.delete(transport));
     }
-    const shared = running;
-    return withDeadline(call, new Closing(), `The check of "${transport.name}"`, () => shared);
+    return this.options.within(call, `The check of "${transport.name}"`, running);
   }
 
   private warnOnce(transport: DeviceTransport, { reason, hint }: { reason: string; hint?: string }): void {

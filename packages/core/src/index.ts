@@ -1,5 +1,4 @@
 export type { AdaptedArray, ArrayAdapter } from "./adapters/adapter.js";
-export { builtinAdapters } from "./adapters/index.js";
 export {
   asCudaArray,
   type CudaArray,
@@ -43,7 +42,7 @@ export {
   type TesseractWarning,
   type ValidationIssue,
 } from "./errors.js";
-export { type FromUrlOptions, fromUrl } from "./from-url.js";
+export { backendFromUrl, type FromUrlOptions, fromUrl } from "./from-url.js";
 export type { GpuTransportCheck, GpuTransportExplanation } from "./gpu-transport.js";
 export { type FoundArray, mapArrays } from "./message/leaves.js";
 export { Tesseract } from "./tesseract.js";

@@ -1,5 +1,5 @@
 /** The transports that a client was given, in order of preference. */
-import { type RequestedEncoding, type ServerCapabilities, unadvertisedFormats } from "./encoding.js";
+import { mayLease, type RequestedEncoding, type ServerCapabilities, unadvertisedFormats } from "./encoding.js";
 import { TesseractError } from "./errors.js";
 import {
   type AnnouncedArray,
@@ -127,12 +127,20 @@ export class TransportSet {
     return transport?.openBuffer?.bind(transport);
   }
 
+  /** Whether one of them may lease what its messages refer to, or GPU memory. */
+  get mayLease(): boolean {
+    return this.devices().length > 0 || this.hosts().some((transport) => mayLease(outputFormatOf(transport)));
+  }
+
   devices(): readonly DeviceTransport[] {
     return this.list.filter((transport) => transport.carries === "device");
   }
 
-  missingDevice(name: string): TesseractError {
-    return missing(`gpuTransport "${name}"`, ["none", ...this.devices().map((transport) => transport.name)]);
+  /** @throws TesseractError TRANSPORT_MISSING */
+  device(name: string): DeviceTransport {
+    const transport = this.devices().find((candidate) => candidate.name === name);
+    if (transport !== undefined) return transport;
+    throw missing(`gpuTransport "${name}"`, ["none", ...this.devices().map((known) => known.name)]);
   }
 
   private hosts(): readonly HostTransport[] {
@@ -146,10 +154,7 @@ export class TransportSet {
   }
 
   private deviceFor(gpuTransport: string): DeviceTransport | undefined {
-    if (gpuTransport === "none") return undefined;
-    const transport = this.devices().find(({ name }) => name === gpuTransport);
-    if (transport !== undefined) return transport;
-    throw this.missingDevice(gpuTransport);
+    return gpuTransport === "none" ? undefined : this.device(gpuTransport);
   }
 
   private async require(transport: Transport): Promise<void> {

@@ -70,7 +70,7 @@ async function decode({ status, type }: Recorded, chunks: readonly Uint8Array[])
   });
   const sink = answer.begin({ status, header: (name) => headers[name] });
   for (const chunk of chunks) sink.write(chunk);
-  return decodeMessage(answer.end(), transports.list, { signal });
+  return decodeMessage(await answer.end(), transports.list, { signal });
 }
 
 /** Counts what became of the cases, by the error's code; anything but a TesseractError ends the test. */

@@ -16,7 +16,7 @@ describe("what a call that was given up has exported", () => {
     expect([lease.released, calls.pending]).toEqual([0, true]);
     await vi.advanceTimersByTimeAsync(2_000);
     expect([lease.released, calls.pending]).toEqual([1, false]);
-    await calls.answered(calls.begin(), silent, false);
+    await calls.answered(calls.begin(), silent);
     expect(lease.released).toBe(1);
   });
 
@@ -27,7 +27,7 @@ describe("what a call that was given up has exported", () => {
     calls.add("large", large, 5 * 65_536);
     const released: number[][] = [];
     for (let count = 1; count <= 8; count++) {
-      await calls.answered(calls.begin(), silent, false);
+      await calls.answered(calls.begin(), silent);
       released.push([small.released, large.released]);
     }
     expect(released.map(([first]) => first)).toEqual([0, 1, 1, 1, 1, 1, 1, 1]);
@@ -40,9 +40,9 @@ describe("what a call that was given up has exported", () => {
     const lease = new CountedLease();
     calls.add("a", lease, 0);
     const together = [calls.begin(), calls.begin(), calls.begin()];
-    for (const began of together) await calls.answered(began, silent, false);
+    for (const began of together) await calls.answered(began, silent);
     expect(lease.released).toBe(0);
-    await calls.answered(calls.begin(), silent, false);
+    await calls.answered(calls.begin(), silent);
     expect(lease.released).toBe(1);
   });
 

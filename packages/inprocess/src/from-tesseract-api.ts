@@ -1,12 +1,6 @@
 /** A Tesseract in this process. */
-import {
-  type ArrayAdapter,
-  builtinAdapters,
-  Tesseract,
-  TesseractError,
-  type TesseractTypes,
-  type Untyped,
-} from "@tesseract-ts/core";
+import { type ArrayAdapter, Tesseract, TesseractError, type TesseractTypes, type Untyped } from "@tesseract-ts/core";
+import { builtinAdapters } from "@tesseract-ts/core/adapters";
 import type { z } from "zod";
 import { InProcessBackend } from "./backend.js";
 import { type DefinedTesseract, isTesseractDefinition, requireGpuArrays, type TesseractDefinition } from "./define.js";

@@ -128,13 +128,18 @@ export function hostArray<D extends DType = DType>(
 ): HostArray<D> {
   if (options.dtype !== undefined) checkDType(options.dtype);
   const array = ArrayBuffer.isView(values)
-    ? fromTypedArray(values, options.dtype, options.shape)
+    ? hostArrayOver(values, options.dtype, options.shape)
     : fromNested(values, options.dtype, options.shape);
   checkHostArray(array);
   return array as HostArray<D>;
 }
 
-function fromTypedArray(data: TypedArray, dtype?: DType, shape?: readonly number[]): HostArray {
+/**
+ * What {@link hostArray} makes of a typed array, unchecked if a dtype or a shape is given.
+ *
+ * @throws TesseractError INVALID_ARRAY if its class stands for no dtype
+ */
+export function hostArrayOver(data: TypedArray, dtype?: DType, shape?: readonly number[]): HostArray {
   const own = dtypeOfTypedArray(data);
   const found = dtype ?? own;
   if (found === undefined) throw invalidArray(`A ${data.constructor.name} has no dtype`);

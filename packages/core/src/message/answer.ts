@@ -3,7 +3,7 @@ import { TesseractError } from "../errors.js";
 import type { ResponseHead, ResponseSink } from "../http/http-client.js";
 import { JsonReader, type JsonReaderOptions } from "../json/reader.js";
 import { JsonSyntaxError } from "../json/syntax-error.js";
-import { errorOfAnswer } from "./http-error.js";
+import { loadPart } from "../load-part.js";
 
 export interface AnswerOptions {
   /** What answered, for error messages. */
@@ -38,7 +38,7 @@ export class Answer {
   }
 
   /** @throws TesseractError */
-  end(): unknown {
+  async end(): Promise<unknown> {
     if (this.finish === undefined) throw new TesseractError("CONNECTION_LOST", `${this.options.what} gave no answer`);
     return this.finish();
   }
@@ -53,9 +53,10 @@ export class Answer {
   private readError(head: ResponseHead): ResponseSink {
     const chunks: Uint8Array[] = [];
     let kept = 0;
-    this.finish = () => {
+    this.finish = async () => {
       const decoder = new TextDecoder();
       const body = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
+      const { errorOfAnswer } = await loadPart(() => import("#http-error"), { status: head.status, body });
       throw errorOfAnswer(this.options.what, head, body);
     };
     return {

@@ -1,5 +1,4 @@
 /** Makes a request's body of a tree: the arrays by their transports, the rest as JSON. */
-import type { ArrayAdapter } from "../adapters/adapter.js";
 import type { CudaArray } from "../arrays/cuda-array.js";
 import { TesseractError } from "../errors.js";
 import { JsonBody } from "../json/writer.js";
@@ -11,7 +10,7 @@ import type {
   HostTransport,
   Transport,
 } from "../transport.js";
-import { type FoundArray, mapArrays } from "./leaves.js";
+import { type FindArray, type FoundArray, replaceArrays } from "./leaves.js";
 import { MessageLease } from "./message-lease.js";
 
 export interface EncodingPlan {
@@ -20,7 +19,8 @@ export interface EncodingPlan {
   /** Carries GPU arrays; without it they go through the host. */
   readonly device?: DeviceTransport | undefined;
   readonly compression: Compression;
-  readonly adapters: readonly ArrayAdapter[];
+  /** What counts as an array. */
+  readonly find: FindArray;
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +39,7 @@ type Placeholder = { -readonly [K in keyof EncodedArray]?: EncodedArray[K] };
 export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<EncodedRequest> {
   const onHost: { readonly array: FoundArray; readonly place: Placeholder }[] = [];
   const onDevice: { readonly array: CudaArray; readonly place: Placeholder }[] = [];
-  const filled = mapArrays(tree, plan.adapters, (array) => {
+  const filled = replaceArrays(tree, plan.find, (array) => {
     const place: Placeholder = {};
     if (array.cuda !== undefined && plan.device !== undefined) onDevice.push({ array: array.cuda, place });
     else onHost.push({ array, place });
@@ -91,5 +91,5 @@ export async function encodeMessage(tree: unknown, plan: EncodingPlan): Promise<
 }
 
 /** A tree with each array replaced by its shape and dtype, as `abstract_eval` takes it. */
-export const toAbstract = (tree: unknown, adapters: readonly ArrayAdapter[]): unknown =>
-  mapArrays(tree, adapters, ({ shape, dtype }) => ({ shape, dtype }));
+export const toAbstract = (tree: unknown, find: FindArray): unknown =>
+  replaceArrays(tree, find, ({ shape, dtype }) => ({ shape, dtype }));

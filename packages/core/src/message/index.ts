@@ -8,6 +8,7 @@ export {
   CALL_HEADER,
   ENDED_HEADER,
   GIVEN_UP_HEADER,
+  PEER_HEADER,
 } from "../given-up-calls.js";
 export { JsonReader, type JsonReaderOptions } from "../json/reader.js";
 export { JsonSyntaxError } from "../json/syntax-error.js";

@@ -1,11 +1,11 @@
 /** Finds the arrays in a tree of inputs. */
-
 import type { ArrayAdapter } from "../adapters/adapter.js";
-import { asCudaArray, type CudaArray, dtypeOfTypestr } from "../arrays/cuda-array.js";
+import type { CudaArray } from "../arrays/cuda-array.js";
 import type { DType, TypedArray } from "../arrays/dtype.js";
-import { checkHostArray, type HostArray, hostArray, isHostArray } from "../arrays/host-array.js";
+import { checkHostArray, type HostArray, hostArrayOver, isHostArray } from "../arrays/host-array.js";
 import { TesseractError } from "../errors.js";
 import { MAX_DEPTH } from "../json/writer.js";
+import { findForeignArray } from "./foreign-arrays.js";
 
 /** An array of a request, wherever it lives. */
 export interface FoundArray {
@@ -17,15 +17,25 @@ export interface FoundArray {
 }
 
 /**
+ * The array that an object of a tree is, or undefined if it is none.
+ *
+ * @throws TesseractError INVALID_ARRAY, UNSUPPORTED_DTYPE
+ */
+export type FindArray = (value: object) => FoundArray | undefined;
+
+/**
  * Copies a tree, with each array replaced by what `replace` makes of it.
  *
  * @throws TesseractError INVALID_TREE, INVALID_ARRAY, UNSUPPORTED_DTYPE; each names the place
  */
-export function mapArrays(
+export const mapArrays = (
   tree: unknown,
   adapters: readonly ArrayAdapter[],
   replace: (array: FoundArray) => unknown,
-): unknown {
+): unknown => replaceArrays(tree, (value) => findHostArray(value) ?? findForeignArray(value, adapters), replace);
+
+/** As {@link mapArrays}, with the arrays that `find` finds. */
+export function replaceArrays(tree: unknown, find: FindArray, replace: (array: FoundArray) => unknown): unknown {
   const ancestors = new Set<object>();
   const visit = (value: unknown, path: string): unknown => {
     switch (typeof value) {
@@ -48,7 +58,7 @@ export function mapArrays(
     }
   };
   const visitObject = (value: object, path: string): unknown => {
-    const array = at(path, () => findArray(value, adapters));
+    const array = Array.isArray(value) ? undefined : at(path, () => find(value));
     if (array !== undefined) return replace({ ...array, host: () => at(path, array.host) });
     if (ancestors.has(value)) throw invalidTree(path, "the tree contains itself");
     if (ancestors.size >= MAX_DEPTH) throw invalidTree(path, `the tree is nested more than ${MAX_DEPTH} levels deep`);
@@ -75,77 +85,15 @@ export function mapArrays(
   return visit(tree, "");
 }
 
-function findArray(value: object, adapters: readonly ArrayAdapter[]): FoundArray | undefined {
-  if (ArrayBuffer.isView(value)) {
-    if (value instanceof DataView) return undefined;
-    return found(hostArray(value as TypedArray));
-  }
-  if (Array.isArray(value)) return undefined;
-  if (isHostArray(value)) {
-    checkHostArray(value);
-    return found(value);
-  }
-  const cuda = asCudaArray(value);
-  if (cuda !== undefined) return foundOnDevice(cuda);
-  for (const adapter of adapters) {
-    const adapted = adapter.adapt(value);
-    if (adapted === undefined) continue;
-    return {
-      dtype: adapted.dtype,
-      shape: adapted.shape,
-      host: () => readFrom(adapter.name, () => adapted.read()),
-    };
-  }
-  return undefined;
+/** The array in the host's memory that `value` is, if it is one. */
+export function findHostArray(value: object): FoundArray | undefined {
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return found(hostArrayOver(value as TypedArray));
+  if (!isHostArray(value)) return undefined;
+  checkHostArray(value);
+  return found(value);
 }
 
 const found = (array: HostArray): FoundArray => ({ dtype: array.dtype, shape: array.shape, host: () => array });
-
-function foundOnDevice(cuda: CudaArray): FoundArray {
-  const { typestr, shape } = cuda.cudaArrayInterface;
-  return {
-    dtype: dtypeOfTypestr(typestr),
-    shape,
-    cuda,
-    host: async () => {
-      forbidIfAsked();
-      if (cuda.copyToHost === undefined) {
-        throw new TesseractError("INVALID_ARRAY", "A GPU array has no copyToHost(), so it can't go through the host", {
-          hint: "Give it a method copyToHost() that resolves to a HostArray, or use a GPU transport.",
-        });
-      }
-      const { copyToHost } = cuda;
-      return readFrom("the GPU", () => copyToHost.call(cuda));
-    },
-  };
-}
-
-/** Runs another library's code, whose errors are then told from this project's own. */
-async function readFrom(source: string, read: () => HostArray | Promise<HostArray>): Promise<HostArray> {
-  let array: HostArray;
-  try {
-    array = await read();
-  } catch (error) {
-    if (error instanceof TesseractError) throw error;
-    throw new TesseractError("INVALID_ARRAY", `An array can't be read from ${source}: ${String(error)}`, {
-      cause: error,
-    });
-  }
-  checkHostArray(array);
-  return array;
-}
-
-/** The reference reads the same variable, with the same values. */
-function forbidIfAsked(): void {
-  const { process } = globalThis as {
-    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
-  };
-  const value = process?.env?.TESSERACT_FORBID_DEVICE_HOST_COPY?.toLowerCase();
-  if (value !== "1" && value !== "true") return;
-  throw new TesseractError("HOST_COPY_FORBIDDEN", "A GPU array would be copied to the host, which is forbidden here", {
-    hint: "Use a GPU transport, call copyToHost() yourself, or unset TESSERACT_FORBID_DEVICE_HOST_COPY.",
-  });
-}
 
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -56,6 +56,43 @@ describe("a call", () => {
     ]);
   });
 
+  test("by a transport that all runtimes have says nothing of leases, nor of its client", async () => {
+    const said: string[] = [];
+    const known = { ...numberedHost(), name: "base64" };
+    await withTesseract(
+      (request, response) => {
+        said.push(...Object.keys(request.headers));
+        json(response, {});
+      },
+      async ({ tess }) => {
+        await tess.apply({ x: array });
+        await tess.apply({ x: array });
+      },
+      { transports: [known] },
+      { "x-supported-output-formats": ["json+base64"] },
+    );
+    expect(said).toContain("accept");
+    expect(said.filter((name) => name.startsWith("tesseract"))).toEqual([]);
+  });
+
+  test("by a transport of one's own says that it acknowledges what is leased, and who calls", async () => {
+    const said: ReceivedRequest["headers"][] = [];
+    await withTesseract(
+      (request, response) => {
+        said.push(request.headers);
+        json(response, echo(request), { "Tesseract-Exports": `lease-${said.length}` });
+      },
+      async ({ tess }) => {
+        await tess.apply({ x: array });
+        await tess.apply({ x: array });
+      },
+    );
+    expect(said.map((headers) => headers["tesseract-exports-done"])).toEqual(["", "lease-1"]);
+    const [peer, again] = said.map((headers) => headers["tesseract-peer"]);
+    expect([peer, again]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), peer]);
+    expect(new Set(said.map((headers) => headers["tesseract-call"])).size).toBe(2);
+  });
+
   test("names its run", async () => {
     const urls: string[] = [];
     await withTesseract(
@@ -230,22 +267,23 @@ describe("a call ends early", () => {
       const error = await failureOf(() => tess.apply({ x: array }, { timeout: 30 }));
       expect(error).toEqual(tesseractError("TIMEOUT", '"apply"', "30 ms"));
       expect(error.hint).toContain("may still be running");
-      expect(performance.now() - start).toBeLessThan(3000);
+      expect(performance.now() - start).toBeLessThan(30_000);
       await gone();
     }));
 
   test("with TIMEOUT by the Tesseract's own, unless the call has another", () =>
     withTesseract(
       async (_, response) => {
-        await sleep(100);
+        await sleep(2000);
         json(response, {});
       },
       async ({ tess }) => {
-        expect(await failureOf(() => tess.apply({}))).toEqual(tesseractError("TIMEOUT", "50 ms"));
-        expect(await tess.apply({}, { timeout: 5000 })).toEqual({});
-        expect(await tess.apply({}, { timeout: Number.POSITIVE_INFINITY })).toEqual({});
+        expect(await failureOf(() => tess.apply({}))).toEqual(tesseractError("TIMEOUT", "1500 ms"));
+        const patient = [tess.apply({}, { timeout: 60_000 }), tess.apply({}, { timeout: Number.POSITIVE_INFINITY })];
+        expect(await Promise.all(patient)).toEqual([{}, {}]);
       },
-      { timeout: 50 },
+      // For the connecting as well.
+      { timeout: 1500 },
     ));
 
   test("with ABORTED when its signal is, and the server sees it go", () =>

@@ -13,10 +13,10 @@ interface Response {
   readonly body?: string | Uint8Array;
 }
 
-function read(
+async function read(
   { status = 200, headers = { "content-type": "application/json" }, body = "" }: Response,
   options: Partial<AnswerOptions> = {},
-): unknown {
+): Promise<unknown> {
   const answer = new Answer({ what: '"apply" at http://heat', maxBytes: 1 << 24, ...options });
   const sink = answer.begin({ status, header: (name) => headers[name] });
   for (const piece of pieces(typeof body === "string" ? utf8(body) : body, 100)) sink.write(piece);
@@ -39,8 +39,8 @@ const recorded = (name: string): Recorded => {
 };
 
 describe("an answer of the reference", () => {
-  test("is a tree where all went well", () => {
-    expect(read(recorded("health"))).toEqual({ status: "ok" });
+  test("is a tree where all went well", async () => {
+    expect(await read(recorded("health"))).toEqual({ status: "ok" });
   });
 
   test("of invalid inputs has each issue with its place", async () => {
@@ -152,7 +152,7 @@ describe("an answer's size", () => {
       expect(await failure({ status, body }, limit)).toEqual(tesseractError("RESPONSE_TOO_LARGE", '"apply"'));
       expect(await failure({ status, headers, body }, limit)).toEqual(tesseractError("RESPONSE_TOO_LARGE"));
     }
-    expect(read({ body }, { maxBytes: body.length })).toHaveLength(101);
+    expect(await read({ body }, { maxBytes: body.length })).toHaveLength(101);
   });
 
   test("is refused before its body arrives where it is announced", async () => {
@@ -160,13 +160,13 @@ describe("an answer's size", () => {
     const error = await failure({ headers, body: "{}" }, { maxBytes: 100 });
     expect(error).toEqual(tesseractError("RESPONSE_TOO_LARGE", "100 bytes"));
     expect(error.hint).toContain("maxResponseBytes");
-    expect(read({ headers, body: "{}" }, { maxBytes: 101 })).toEqual({});
+    expect(await read({ headers, body: "{}" }, { maxBytes: 101 })).toEqual({});
   });
 
-  test("that is announced as nonsense is ignored", () => {
+  test("that is announced as nonsense is ignored", async () => {
     for (const length of ["", "-1", "1e9", "x", "9, 9"]) {
       const headers = { "content-type": "application/json", "content-length": length };
-      expect(read({ headers, body: "[1]" })).toEqual([1]);
+      expect(await read({ headers, body: "[1]" })).toEqual([1]);
     }
   });
 });
@@ -179,11 +179,11 @@ describe("an answer's content type", () => {
     "application/json+base64",
     "application/problem+json",
     "",
-  ])("%j is JSON", (type) => {
-    expect(read({ headers: { "content-type": type }, body: "[1]" })).toEqual([1]);
+  ])("%j is JSON", async (type) => {
+    expect(await read({ headers: { "content-type": type }, body: "[1]" })).toEqual([1]);
   });
 
-  test("names the format whose transport takes the buffers", () => {
+  test("names the format whose transport takes the buffers", async () => {
     const buffer = "x".repeat(300);
     const body = JSON.stringify({ shape: [1], dtype: "int8", data: { buffer } });
     const formats: string[] = [];
@@ -192,7 +192,7 @@ describe("an answer's content type", () => {
       return () => ({ write: () => {}, end: () => "taken" });
     };
     const headers = { "content-type": "application/json+base64; charset=utf-8" };
-    expect(read({ headers, body }, { openBuffer })).toMatchObject({ data: { buffer: "taken" } });
+    expect(await read({ headers, body }, { openBuffer })).toMatchObject({ data: { buffer: "taken" } });
     expect(formats).toEqual(["json+base64"]);
   });
 });

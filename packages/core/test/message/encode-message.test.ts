@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { ArrayAdapter } from "../../src/adapters/adapter.js";
 import type { CudaArray } from "../../src/arrays/cuda-array.js";
 import { hostArray } from "../../src/arrays/host-array.js";
 import type { JsonBody } from "../../src/json/writer.js";
 import { type EncodingPlan, encodeMessage, toAbstract } from "../../src/message/encode-message.js";
+import { findForeignArray } from "../../src/message/foreign-arrays.js";
+import { type FindArray, findHostArray } from "../../src/message/leaves.js";
 import { failureOf, tesseractError } from "../support.js";
 import { leaseOf, numberedDevice, numberedHost } from "./transports.js";
 
@@ -11,9 +14,13 @@ afterEach(() => {
 });
 
 const { signal } = new AbortController();
+const arraysKnownTo =
+  (...adapters: readonly ArrayAdapter[]): FindArray =>
+  (value) =>
+    findHostArray(value) ?? findForeignArray(value, adapters);
 const plan = (parts: Pick<EncodingPlan, "host"> & Partial<EncodingPlan>): EncodingPlan => ({
   compression: "none",
-  adapters: [],
+  find: arraysKnownTo(),
   signal,
   ...parts,
 });
@@ -158,7 +165,7 @@ describe("a request that can't be encoded leaves nothing behind", () => {
         value instanceof URL ? { dtype: "int8" as const, shape: [1], read: () => Promise.reject(thrown) } : undefined,
     };
     const tree = { a: gpuArray(), b: new URL("http://x") };
-    const work = encodeMessage(tree, plan({ host: numberedHost(), device, adapters: [adapter] }));
+    const work = encodeMessage(tree, plan({ host: numberedHost(), device, find: arraysKnownTo(adapter) }));
     expect(await failureOf(() => work)).toEqual(tesseractError("INVALID_ARRAY", "b: ", "no room"));
     expect(leaseOf(device).released).toBe(1);
   });
@@ -195,7 +202,7 @@ describe("a request that can't be encoded leaves nothing behind", () => {
 test("an abstract request has shapes and dtypes alone, of arrays on the host and on GPUs", () => {
   const array = { shape: [3], dtype: "float32" };
   const tree = { inputs: { a: onHost, b: [gpuArray()], c: { shape: [null, 2], dtype: "float64" }, d: 1 } };
-  expect(toAbstract(tree, [])).toEqual({
+  expect(toAbstract(tree, arraysKnownTo())).toEqual({
     inputs: { a: array, b: [array], c: { shape: [null, 2], dtype: "float64" }, d: 1 },
   });
 });

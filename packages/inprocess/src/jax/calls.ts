@@ -1,6 +1,7 @@
 /** Calls a function of jax-js with arrays of its own, and frees them. */
 import { type Array as JaxArray, makeJaxpr } from "@jax-js/jax";
-import { builtinAdapters, type HostArray, isHostArray } from "@tesseract-ts/core";
+import { type HostArray, isHostArray } from "@tesseract-ts/core";
+import { builtinAdapters } from "@tesseract-ts/core/adapters";
 import type { Tree } from "../derive/derived.js";
 import { readForeign } from "../runner/foreign.js";
 import { free, isJaxArray, toJax, zeros } from "./arrays.js";

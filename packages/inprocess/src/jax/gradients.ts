@@ -1,6 +1,7 @@
 /** Derivatives of a function of jax-js. */
 import { type Array as JaxArray, jvp, linearize, vjp } from "@jax-js/jax";
-import { builtinAdapters, elementCount, type HostArray, isHostArray, TesseractError } from "@tesseract-ts/core";
+import { elementCount, type HostArray, isHostArray, TesseractError } from "@tesseract-ts/core";
+import { builtinAdapters } from "@tesseract-ts/core/adapters";
 import type { DerivativeRequest, DerivedGradient, HostArrays, Jacobian, VectorRequest } from "../derive/derived.js";
 import { fromReal, type RealArray, toReal } from "../derive/real-arrays.js";
 import { Turns } from "../derive/turns.js";

@@ -1,5 +1,6 @@
 /** Runs a Tesseract's endpoints: checks the request, calls, checks the result. */
-import { builtinAdapters, type OpenApiSchema, TesseractError } from "@tesseract-ts/core";
+import { type OpenApiSchema, TesseractError } from "@tesseract-ts/core";
+import { builtinAdapters } from "@tesseract-ts/core/adapters";
 import { type EndpointFunction, gradientsOf, type TesseractDefinition } from "../define.js";
 import type { EndpointContext } from "../definition.js";
 import {
