@@ -70,7 +70,7 @@ async function answerOf(question: Question): Promise<unknown> {
     case "dropUnacknowledged":
       return exchanges.exports.dropUnacknowledged();
     case "givenUp":
-      exchanges.calls.giveUp(question.ids);
+      await exchanges.giveUp(question.ids);
       return exchanges.calls.ended(question.ids);
     case "metrics":
       return app.metrics?.registry.getMetricsAsJSON() ?? [];

@@ -10,13 +10,11 @@ import {
   EXPORTS_DONE_HEADER,
   EXPORTS_HEADER,
   GIVEN_UP_HEADER,
+  PEER_HEADER,
 } from "@tesseract-ts/core/message";
 import type { HeldExports } from "./held-exports.js";
 import type { KnownCalls } from "./known-calls.js";
 import type { PeerMessage, Peers } from "./peers.js";
-
-/** Names a client to a server of this project, and the server to it. */
-export const PEER_HEADER = "tesseract-peer";
 
 /** An id comes from a client, and is kept. */
 const ID = /^[\x21-\x2b\x2d-\x7e]{1,200}$/;
@@ -71,7 +69,7 @@ export class Exchanges {
     const peer = idsOf(header(PEER_HEADER))[0];
     const [callId] = idsOf(header(CALL_HEADER));
     const givenUp = idsOf(header(GIVEN_UP_HEADER));
-    this.calls.giveUp(givenUp);
+    if (givenUp.length > 0) await this.giveUp(givenUp);
     const elsewhere = givenUp.length === 0 ? [] : this.siblings.givenUp(givenUp);
     await this.acknowledge(idsOf(done));
     const message = this.peers.message(peer);
@@ -91,6 +89,12 @@ export class Exchanges {
         };
       },
     };
+  }
+
+  /** Clients have given these calls up: they end, and so does what was exported to them. */
+  async giveUp(callIds: readonly string[]): Promise<void> {
+    this.calls.giveUp(callIds);
+    await this.exports.releaseCalls(callIds);
   }
 
   /** A call that computes begins: exports end that nobody is going to acknowledge. */

@@ -1,5 +1,5 @@
 /**
- * What answers have exported, until their clients have copied it. A client names what it is done with on a later request;
+ * What answers have exported or leased, until their clients have copied it. A client names what it is done with on a later request;
  * one that says nothing of the kind is done with everything when the next such client calls.
  */
 import { randomBytes } from "node:crypto";
@@ -19,6 +19,7 @@ interface Held {
   readonly lease: Lease;
   readonly bytes: number;
   readonly acknowledges: boolean;
+  readonly callId: string | undefined;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -60,13 +61,14 @@ export class HeldExports {
   /**
    * @param bytes as reserved
    * @param acknowledges whether the client names what it is done with
+   * @param callId the client's name for the call that this answers
    * @returns the id for the answer
    */
-  keep(lease: Lease, bytes: number, acknowledges: boolean): string {
+  keep(lease: Lease, bytes: number, acknowledges: boolean, callId?: string): string {
     const id = `${this.options.prefix}${randomBytes(16).toString("hex")}`;
     const timer = setTimeout(() => void this.release([id]), this.options.timeLimit);
     timer.unref();
-    this.held.set(id, { lease, bytes, acknowledges, timer });
+    this.held.set(id, { lease, bytes, acknowledges, callId, timer });
     return id;
   }
 
@@ -82,13 +84,23 @@ export class HeldExports {
     await Promise.all(releases);
   }
 
+  /** What was exported to calls that their clients have given up: they won't read it. */
+  async releaseCalls(callIds: readonly string[]): Promise<void> {
+    if (this.held.size === 0) return;
+    await this.releaseWhere(({ callId }) => callId !== undefined && callIds.includes(callId));
+  }
+
   /** The exports of all clients that don't acknowledge. */
   async dropUnacknowledged(): Promise<void> {
     if (this.held.size === 0) return;
-    await this.release([...this.held].filter(([, { acknowledges }]) => !acknowledges).map(([id]) => id));
+    await this.releaseWhere(({ acknowledges }) => !acknowledges);
   }
 
   async close(): Promise<void> {
     await this.release([...this.held.keys()]);
+  }
+
+  private async releaseWhere(isDone: (held: Held) => boolean): Promise<void> {
+    await this.release([...this.held].filter(([, held]) => isDone(held)).map(([id]) => id));
   }
 }

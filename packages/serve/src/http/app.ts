@@ -1,7 +1,7 @@
 /** The HTTP side of a server: routes, and what each request goes through. */
 import type { IncomingMessage } from "node:http";
 import { type Headers, type HostTransport, TesseractError } from "@tesseract-ts/core";
-import { JsonBody } from "@tesseract-ts/core/message";
+import { JsonBody, TransportSet } from "@tesseract-ts/core/message";
 import type { RunnerRoute } from "@tesseract-ts/inprocess";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from "fastify";
 import { answerCall, type CallContext } from "../calls/call.js";
@@ -58,10 +58,8 @@ export class App {
   private readonly openBase64: HostTransport["openBuffer"];
   private readonly bodyLimits: BodyLimits;
   private lastNegotiated: { readonly accept: string | undefined; readonly encoding: Encoding } | undefined;
-  /** Whether requests may say more than their bodies do. */
-  private readonly exchanges: boolean;
-  /** Whether answers may export memory of GPUs. */
-  private readonly exports: boolean;
+  /** Whether answers may keep something at the server for their clients, such as memory of GPUs. */
+  private readonly mayLease: boolean;
 
   constructor(private readonly context: AppContext) {
     const { settings, runner, offer, transports, observer } = context;
@@ -71,8 +69,7 @@ export class App {
     const document = runner.openapi({ test: settings.debug, ...offer });
     this.openapi = Buffer.from(JSON.stringify(document));
     this.docs = docsPage(document);
-    this.exchanges = transports.some(({ carries, connect }) => carries === "device" || connect !== undefined);
-    this.exports = transports.some(({ carries }) => carries === "device");
+    this.mayLease = new TransportSet(transports).mayLease;
     const base64 = transports.find(
       (transport): transport is HostTransport => transport.carries === "host" && transport.name === "base64",
     );
@@ -110,7 +107,7 @@ export class App {
         // Fastify refuses a type that is none; the reference reads the body as text.
         if (headers["content-type"]?.includes("/") === false) headers["content-type"] = "text/plain";
         reply.headers(access.headers(headers));
-        if (this.exchanges) reply.headers(exchanges.serverHeaders);
+        reply.headers(exchanges.serverHeaders);
         done();
       } catch (error) {
         done(error as Error);
@@ -151,16 +148,16 @@ export class App {
       async () => {
         try {
           await this.inFlight.during(reply.raw, async (ending) => {
-            const exchange = this.exchanges ? await this.beginExchange(request.raw, ending) : undefined;
+            const exchange = await this.beginExchange(request.raw, ending);
             try {
               const encoded = await this.compute(route, request, exchange, report, ending);
               await this.send(route, reply, encoded, exchange, report, ending);
             } catch (error) {
               // A refusal says what there is to say beside it as well.
-              if (exchange !== undefined && !isAnswered(reply)) reply.headers(await exchange.headers());
+              if (!isAnswered(reply)) reply.headers(await exchange.headers());
               throw error;
             } finally {
-              exchange?.message.end(false);
+              exchange.message.end(false);
             }
           });
         } catch (error) {
@@ -178,7 +175,7 @@ export class App {
   private async compute(
     route: RunnerRoute,
     request: FastifyRequest,
-    exchange: Exchange | undefined,
+    exchange: Exchange,
     report: CallReport,
     ending: CallEnding,
   ): Promise<EncodedAnswer> {
@@ -193,15 +190,14 @@ export class App {
       const accept = computing.has(route) ? request.raw.headers.accept : undefined;
       const encoding = this.negotiated(accept, offer);
       if (!(encoding instanceof Refusal)) report.encoding = encoding;
-      if (this.exports && computing.has(route) && exchange?.acknowledges === false)
-        await exchanges.dropUnacknowledged();
+      if (this.mayLease && computing.has(route) && !exchange.acknowledges) await exchanges.dropUnacknowledged();
       const call = {
         route,
         payload: body.tree,
         buffers,
         runId: runIdOf(request.raw.url ?? ""),
         encoding,
-        transports: exchange?.message.transports ?? context.transports,
+        transports: exchange.message.transports,
         headers: headersOf(request.raw),
         ending,
         onRead: () => this.endReading(exchange),
@@ -226,7 +222,7 @@ export class App {
     route: RunnerRoute,
     reply: FastifyReply,
     encoded: EncodedAnswer,
-    exchange: Exchange | undefined,
+    exchange: Exchange,
     report: CallReport,
     ending: CallEnding,
   ): Promise<void> {
@@ -241,10 +237,11 @@ export class App {
         exports.cancel(exportedBytes);
         ending.throwIfAborted();
       }
-      Object.assign(headers, exportsHeader(exports.keep(lease, exportedBytes, exchange?.acknowledges === true)));
+      const id = exports.keep(lease, exportedBytes, exchange.acknowledges, exchange.callId);
+      Object.assign(headers, exportsHeader(id));
     }
     const format = computing.has(route) ? (report.encoding?.outputFormat ?? "json") : "json";
-    if (exchange !== undefined) Object.assign(headers, await exchange.headers());
+    Object.assign(headers, await exchange.headers());
     await sendJson(reply, `application/${format}`, headers, body);
   }
 
@@ -260,18 +257,15 @@ export class App {
     return exchange;
   }
 
-  private endReading(exchange: Exchange | undefined): void {
-    if (exchange?.callId !== undefined) this.context.exchanges.calls.read(exchange.callId);
+  private endReading(exchange: Exchange): void {
+    if (exchange.callId !== undefined) this.context.exchanges.calls.read(exchange.callId);
   }
 
   /** An answer without arrays to a request that may say something. */
   private async exchange(request: FastifyRequest, reply: FastifyReply, answer: unknown): Promise<void> {
-    const headers: Record<string, string> = {};
-    if (this.exchanges) {
-      const exchange = await this.context.exchanges.begin(headersOf(request.raw), request.raw.headers);
-      Object.assign(headers, await exchange.headers());
-      exchange.message.end(true);
-    }
+    const exchange = await this.context.exchanges.begin(headersOf(request.raw), request.raw.headers);
+    const headers = await exchange.headers();
+    exchange.message.end(true);
     await sendJson(reply, "application/json", headers, JsonBody.of(answer));
   }
 
@@ -290,7 +284,7 @@ export class App {
             ending.signal,
           );
           // A check is answered to clients that acknowledge, whatever they have said so far.
-          const held = lease === undefined ? {} : exportsHeader(exports.keep(lease, 0, true));
+          const held = lease === undefined ? {} : exportsHeader(exports.keep(lease, 0, true, exchange.callId));
           const said = await exchange.headers();
           await sendJson(reply, "application/json", { ...headers, ...held, ...said }, JsonBody.of(body));
         } finally {

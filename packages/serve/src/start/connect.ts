@@ -1,8 +1,8 @@
 /** Makes a Tesseract of a server that was started. */
 import {
   type Backend,
+  backendFromUrl,
   type FromUrlOptions,
-  fromUrl,
   Tesseract,
   TesseractError,
   type TesseractTypes,
@@ -38,8 +38,8 @@ export async function connectTo<T extends TesseractTypes>(
     options.onProgress?.({ step: "connection", message: `Connecting to ${server.url}` });
     const transports =
       options.transports ?? (await transportsFor(options.gpuTransport ?? options.offerGpuTransport, directories));
-    const tesseract = await fromUrl<T>(server.url, { ...connectionOptions(options), transports });
-    return new Started<T>(tesseract, server, options, directories, wrap);
+    const backend = wrap(await backendFromUrl(server.url, { ...connectionOptions(options), transports }));
+    return new Started<T>(backend, server, options, directories);
   } catch (error) {
     const { end, what } = server;
     await server.stop();
@@ -59,14 +59,11 @@ class Started<T extends TesseractTypes> extends Tesseract<T> implements StartedT
   readonly outputPath: string;
 
   constructor(
-    tesseract: Tesseract<T>,
+    backend: Backend,
     private readonly server: RunningServer,
     { gpuTransport, outputFormat, compression, onLog }: StartOptions,
     { inputPath, outputPath }: Directories,
-    wrap: (backend: Backend) => Backend,
   ) {
-    // biome-ignore lint/complexity/useLiteralKeys: it is private to those who call it, and this is another way of connecting
-    const backend = wrap(tesseract["backend"]);
     super(new SupervisedBackend({ backend, server, outputPath, onLog }), { gpuTransport, outputFormat, compression });
     this.url = server.url;
     this.port = server.port;
