@@ -5,10 +5,9 @@
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { fromUrl, type Tesseract } from "@tesseract-ts/core";
+import type { Tesseract } from "@tesseract-ts/core";
 import { fromTesseractApi } from "@tesseract-ts/inprocess";
-import { host } from "@tesseract-ts/transport-host";
-import { serve } from "../heat/serve.js";
+import { fromSource } from "@tesseract-ts/serve";
 import { makeProblem, recover, type Step } from "./inverse.js";
 import { page } from "./page.js";
 import plate from "./plate.js";
@@ -25,8 +24,10 @@ if (values.typescript === true) {
   await using heat = await fromTesseractApi(plate);
   await run(heat as unknown as Tesseract);
 } else {
-  await using server = await serve(new URL("tesseract_api.py", import.meta.url), stopping.signal);
-  await using heat = await fromUrl(server.url, { transports: [host()], signal: stopping.signal });
+  await using heat = await fromSource(new URL("tesseract_api.py", import.meta.url), {
+    pythonExecutable: fileURLToPath(new URL("../../.venv/bin/python", import.meta.url)),
+    signal: stopping.signal,
+  });
   await run(heat);
 }
 
