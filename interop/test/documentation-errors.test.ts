@@ -1,7 +1,9 @@
 // docs/errors.md: it has every code, with what it means, an example and what to do; and its examples bring about their codes, as
 // far as this takes no GPU, no container engine and no other machine.
 
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { numpy as np } from "@jax-js/jax";
@@ -167,11 +169,16 @@ describe("its examples", () => {
     DECODE_FAILED: () => applied(at("damaged")),
     PATH_ESCAPE: () => applied(at("escaping"), { transports: [host({ outputPath: "/tmp" })] }),
     FILE_ERROR: async () => {
-      await using served = await serve(scale, { port: 0 });
-      return await applied(served.url, {
-        transports: [host({ outputPath: "/nowhere" })],
-        outputFormat: "json+binref",
-      });
+      const outputPath = await mkdtemp(join(tmpdir(), "documentation-errors-"));
+      try {
+        await using served = await serve(scale, { port: 0, outputPath });
+        return await applied(served.url, {
+          transports: [host({ outputPath: "/nowhere" })],
+          outputFormat: "json+binref",
+        });
+      } finally {
+        await rm(outputPath, { recursive: true, force: true });
+      }
     },
     ENDPOINT_FAILED: () => inProcess((x) => ({ y: Object(x).nothing.length })),
     INVALID_OUTPUTS: () => inProcess(() => ({})),
