@@ -32,9 +32,6 @@ export interface Progress {
   readonly lost: number;
 }
 
-/** Milliseconds until a call that was answered with 503 is made again: what the server's `Retry-After` says. */
-const RETRY_MS = 1_000;
-
 /** @returns the answers, in the order of `drives` */
 export async function sweep(
   pendulum: Tesseract<Pendulum>,
@@ -54,10 +51,11 @@ export async function sweep(
         const { exponent, pid } = await pendulum.apply({ drive, periods }, { signal: ended });
         return { drive, exponent: exponent.data[0] ?? Number.NaN, pid };
       } catch (error) {
+        if (!(error instanceof TesseractError)) throw error;
         const again = whyAgain(error);
         if (again === undefined) throw error;
         progress[again] += 1;
-        if (again === "busy") await sleep(RETRY_MS, undefined, { signal: ended });
+        await sleep(error.retryAfter ?? 0, undefined, { signal: ended });
       }
     }
   };
@@ -84,8 +82,7 @@ export async function sweep(
  * The client never runs an endpoint twice by itself: only who calls it knows whether that does harm. To compute an exponent again
  * does none.
  */
-function whyAgain(error: unknown): "busy" | "lost" | undefined {
-  if (!(error instanceof TesseractError)) return undefined;
+function whyAgain(error: TesseractError): "busy" | "lost" | undefined {
   if (error.code === "SERVER_ERROR" && error.status === 503) return "busy";
   return error.code === "CONNECTION_LOST" ? "lost" : undefined;
 }

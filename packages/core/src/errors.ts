@@ -127,6 +127,8 @@ export interface ErrorDetails {
   /** The beginning of the answer's body, where an answer caused the error. */
   readonly body?: string | undefined;
   readonly issues?: readonly ValidationIssue[] | undefined;
+  /** Milliseconds that the server asks to wait before the next attempt: `Retry-After` (RFC 9110, 10.2.3). */
+  readonly retryAfter?: number | undefined;
   /** The last lines that a process or container printed, where its end or its silence is the error. */
   readonly log?: readonly string[] | undefined;
 }
@@ -152,6 +154,8 @@ export class TesseractError extends Error {
   declare readonly status?: number;
   declare readonly body?: string;
   declare readonly issues: readonly ValidationIssue[];
+  /** Milliseconds that the server asks to wait before the next attempt. */
+  declare readonly retryAfter?: number;
   /** The last lines, oldest first, of a process or container whose end or silence is the error. */
   declare readonly log?: readonly string[];
 
@@ -159,13 +163,8 @@ export class TesseractError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     // Only what is there, so that an error that is printed says no more than that.
-    const { hint, status, body, issues, log } = details;
-    Object.assign(
-      this,
-      Object.fromEntries(
-        Object.entries({ hint, status, body, issues, log }).filter(([, value]) => value !== undefined),
-      ),
-    );
+    const { cause: _, ...more } = details;
+    Object.assign(this, Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)));
   }
 }
 

@@ -8,7 +8,7 @@ const LONGEST_EXCERPT = 500;
 export function errorOfAnswer(what: string, head: ResponseHead, body: string): TesseractError {
   const { status } = head;
   const detail = detailOf(body);
-  const details = { status, body };
+  const details = { status, body, retryAfter: retryAfter(head) };
   if (status === 422) {
     const issues = issuesOf(detail);
     if (issues.length > 0) {
@@ -43,6 +43,14 @@ export function errorOfAnswer(what: string, head: ResponseHead, body: string): T
       hint: status === 500 ? "The server's log has the reason. In debug mode the answer has it too." : undefined,
     },
   );
+}
+
+/** `Retry-After`: seconds, or a date (RFC 9110, 10.2.3). */
+function retryAfter(head: ResponseHead): number | undefined {
+  const text = head.header("retry-after")?.trim() ?? "";
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const date = /[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
 function notJson(what: string, head: ResponseHead, body: string): TesseractError {

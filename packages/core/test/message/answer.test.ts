@@ -136,6 +136,19 @@ describe("an answer that isn't a Tesseract's", () => {
     }
   });
 
+  test("says when to try again, where the server does", async () => {
+    const waiting = async (after: string): Promise<number | undefined> =>
+      (await failure({ status: 503, headers: { "retry-after": after } })).retryAfter;
+    expect(await waiting("3")).toBe(3000);
+    expect(await waiting("0")).toBe(0);
+    expect(await waiting("Sun, 06 Nov 1994 08:49:37 GMT")).toBe(0);
+    const later = await waiting(new Date(Date.now() + 3_600_000).toUTCString());
+    expect(later).toBeGreaterThan(3_000_000);
+    expect(later).toBeLessThanOrEqual(3_600_000);
+    for (const nonsense of ["", "-1", "1.5", "soon", "9".repeat(400)]) expect(await waiting(nonsense)).toBe(undefined);
+    expect(await failure({ status: 503 })).not.toHaveProperty("retryAfter");
+  });
+
   test("is quoted only in its beginning", async () => {
     const error = await failure({ status: 500, body: "x".repeat(3 << 20) });
     expect(error.message.length).toBeLessThan(1000);
