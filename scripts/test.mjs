@@ -1,7 +1,10 @@
 // `npm test`: everything that is checked, here and in CI. The last line counts it all.
 
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { buildAddons } from "./setup/builds.mjs";
 import { interrupted, main, SetupError } from "./setup/child.mjs";
+import { root } from "./setup/paths.mjs";
 import { bold, say, yellow } from "./setup/progress.mjs";
 import { PythonMissing } from "./setup/python.mjs";
 import { ALL_RUNTIMES, setup } from "./setup.mjs";
@@ -13,7 +16,7 @@ import { buildSimulator, testSimulator } from "./test/simulator.mjs";
 import { Tally } from "./test/tally.mjs";
 import { runVitest } from "./test/vitest.mjs";
 
-const HELP = `npm test                      lint, types, and all tests on Node 20, 22 and 24
+const HELP = `npm test                      lint, types, and all tests, on Node 20, 22, 24 and 26
 npm test -- --quick           the same on the running Node only
 npm test -- simulator         the CUDA simulator's tests only
 npm test -- core dtype        the test files whose path has one of these, on the running Node; no lint, no types
@@ -22,49 +25,14 @@ npm test -- core -t "empty"   options are Vitest's (npx vitest --help)
 Makes what it needs first. Outside CI, tests that need a Python, a Chromium or a C++ compiler that isn't there are skipped; in CI
 they fail.`;
 
-/** What these find out is about the harness, the runtime or the machine's memory: once is enough. */
-const NODE_DOES_NOT_MATTER = [
-  "cli-reference",
-  "cli-sessions",
-  "client-large",
-  "container-cuda",
-  "container-images",
-  "cuda-ipc",
-  "cuda-ipc-failures",
-  "documentation",
-  "documentation-commands",
-  "documentation-doctor",
-  "documentation-errors",
-  "documentation-from-python",
-  "documentation-links",
-  "example-called-from-python",
-  "example-gpu-pipeline",
-  "example-heat",
-  "example-web-page",
-  "example-worker-pool",
-  "fixtures",
-  "golden",
-  "gpu-suite",
-  "inprocess-cuda",
-  "inprocess-parity",
-  "jax-cuda",
-  "jax-inverse-heat",
-  "jax-live",
-  "jax-programs",
-  "packaging-container",
-  "packaging-install",
-  "packaging-prebuilds",
-  "packaging-projects",
-  "runtime",
-  "serve-cuda",
-  "serve-parity",
-  "serve-jax",
-  "serve-python",
-  "serve-tools",
-  "serve-torch",
-  "start-gpu",
-  "start-killed",
-  "start-python",
+/** The tests with peers that run on each Node: what others find out is about the peer, the harness or the machine's memory. */
+const ON_EACH_NODE = [
+  "client-concurrency",
+  "client-endpoints",
+  "client-errors",
+  "client-trees",
+  "packaging",
+  "start-source",
 ];
 
 const inCi = Boolean(process.env.CI);
@@ -144,7 +112,9 @@ async function testOn(version, tally, { env, onSimulator }) {
     return;
   }
   say(bold(`\nTests on ${name}`));
-  const excluded = NODE_DOES_NOT_MATTER.flatMap((file) => ["--exclude", `interop/test/${file}.test.ts`]);
+  const excluded = readdirSync(join(root, "interop", "test"))
+    .filter((file) => file.endsWith(".test.ts") && !ON_EACH_NODE.includes(file.replace(".test.ts", "")))
+    .flatMap((file) => ["--exclude", `interop/test/${file}`]);
   await runVitest(tally, { node, name, args: ["--project", "unit", "--project", "interop", ...excluded], env });
   // The addon is the same on every Node; what differs is how Node calls it.
   if (onSimulator) await testCudaIpc(tally, { node, name, only: ["test/driver", "test/device-array"] });

@@ -9,13 +9,14 @@ import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { promisify } from "node:util";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
+import { build } from "esbuild";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { unmeant } from "../src/packaging/meant.js";
 import { entryPoints, type Package, type Packed, pack, packages, unpack } from "../src/packaging/packed.js";
-import { gzippedSize } from "../src/packaging/sizes.js";
+import { firstLoadSize, gzippedSize } from "../src/packaging/sizes.js";
 import { repositoryRoot } from "../src/python.js";
 
 const run = promisify(execFile);
@@ -66,21 +67,40 @@ describe.each(packages.map((one) => [one.manifest.name, one] as const))("%s", (n
     expect(unmeant(one.folder, paths)).toEqual([]);
     expect(paths).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
     // Every file that the manifest names.
-    const named = JSON.stringify(one.manifest).match(/(?<=")\.\/(dist|src)\/[^"*]+(?=")/g) ?? [];
+    const named = namedIn(one.manifest);
     expect(named.length).toBeGreaterThan(0);
-    expect(paths).toEqual(expect.arrayContaining(named.map((path) => posix.normalize(path))));
+    expect(paths).toEqual(expect.arrayContaining(named));
   });
 
-  test("has source maps of sources that are in the tarball", async () => {
-    const paths = new Set(tarballOf(one).files.map(({ path }) => path));
-    for (const path of paths) {
-      if (!/^dist\/.+\.map$/.test(path)) continue;
-      const { sources } = JSON.parse(await readFile(join(installed(name), path), "utf8")) as { sources: string[] };
-      const written = sources.filter((source) => !/\/tsup\/assets\/(esm|cjs)_shims\.js$/.test(source)); // what tsup adds
-      const missing = written
-        .map((source) => posix.join(posix.dirname(path), source))
-        .filter((source) => !paths.has(source));
-      expect(missing, path).toEqual([]);
+  test("has no source map in its tarball, and names none", async () => {
+    const paths = tarballOf(one).files.map(({ path }) => path);
+    expect(paths.filter((path) => /\.[cm]?[jt]s\.map$/.test(path))).toEqual([]);
+    for (const path of paths.filter((path) => path.startsWith("dist/"))) {
+      const text = await readFile(join(installed(name), path), "utf8");
+      expect(text.includes("//# sourceMappingURL="), path).toBe(false);
+    }
+  });
+
+  test("tells bundlers which of its files do something by themselves", async () => {
+    const paths = tarballOf(one).files.map(({ path }) => path);
+    const declared = one.manifest.sideEffects;
+    const effective = (declared === false ? [] : (declared ?? [])).map((path) => posix.normalize(path));
+    expect(paths).toEqual(expect.arrayContaining(effective));
+    // Threads and processes begin with files that no other one imports. What the manifest names may be imported.
+    const built = paths.filter((path) => /^dist\/.+\.js$/.test(path));
+    const { exports = {}, imports = {}, bin = {} } = one.manifest;
+    const others = new Set(namedIn({ exports, imports }));
+    for (const path of built) {
+      const text = await readFile(join(installed(name), path), "utf8");
+      for (const { fileName } of ts.preProcessFile(text, true, true).importedFiles) {
+        if (fileName.startsWith(".")) others.add(posix.join(posix.dirname(path), fileName));
+      }
+    }
+    const begun = built.filter((path) => !others.has(path));
+    expect([...begun, ...namedIn(bin)].filter((path) => !effective.includes(path))).toEqual([]);
+    expect(await bundled(name, one.manifest.module ?? "")).toBe("");
+    for (const path of effective) {
+      if (path.startsWith("dist/")) expect(await bundled(name, path), path).not.toBe("");
     }
   });
 
@@ -111,9 +131,7 @@ describe.each(packages.map((one) => [one.manifest.name, one] as const))("%s", (n
     const { buffer, byteOffset, byteLength } = await readFile(tarballOf(one).tarball);
     const tarball = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
     const { messages, pkg } = await publint({ pack: { tarball } });
-    expect(messages.filter(({ type }) => type !== "suggestion").map((message) => formatMessage(message, pkg))).toEqual(
-      [],
-    );
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
   });
 
   test("has types that are right for ES modules, for CommonJS and for bundlers", async () => {
@@ -132,6 +150,24 @@ describe.each(packages.map((one) => [one.manifest.name, one] as const))("%s", (n
   });
 });
 
+/** The files of `dist` and `src` that a part of the manifest names. */
+const namedIn = (part: unknown): string[] =>
+  (JSON.stringify(part).match(/(?<=")\.\/(dist|src)\/[^"*]+(?=")/g) ?? []).map((path) => posix.normalize(path));
+
+/** What a bundler leaves of a program that imports a file of a package, and nothing of it. */
+async function bundled(name: string, path: string): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents: `import ${JSON.stringify(`./node_modules/${name}/${path}`)};`, resolveDir: folder },
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    logLevel: "error", // it would warn of what is wanted here
+  });
+  return outputFiles.map(({ text }) => text.replace(/^\/\/.*$/gm, "").trim()).join("");
+}
+
 /** `@scope/name/path` is of `@scope/name`; a private import (`#name`) is of itself. */
 const packageOf = (specifier: string): string =>
   specifier
@@ -144,9 +180,9 @@ function isEsmOnly({ manifest }: Package, entrypoint: string): boolean {
   return typeof target === "object" && target !== null && !("require" in target);
 }
 
-// In KB of 1024 bytes, a little above what they are. The goal for core is 15.
+// In KB of 1024 bytes, a little above what they are.
 const BUDGETS: Readonly<Record<string, { readonly browser?: number; readonly node: number }>> = {
-  core: { browser: 20, node: 21 },
+  core: { browser: 23, node: 24 }, // in one file, with what is loaded only when it is needed; a page loads less: see below
   "cuda-simulator": { node: 11 },
   inprocess: { node: 30 },
   "jax-bridge": { browser: 28, node: 28 },
@@ -166,6 +202,20 @@ describe("bundled without its dependencies, minified and gzipped", () => {
       expect(bytes / 1024, `${name} for ${platform}, in KB`).toBeLessThan(kilobytes);
       expect(bytes).toBeGreaterThan(0);
     }
+  });
+});
+
+describe("a page that calls a Tesseract", () => {
+  const loaded = (program: string): Promise<number> => firstLoadSize(folder, program);
+
+  test("has loaded less than 15,000 bytes of core, gzipped, before its first call with arrays in the host's memory", async () => {
+    expect(await loaded('import { fromUrl } from "@tesseract-ts/core"; console.log(fromUrl);')).toBeLessThan(15_000);
+  });
+
+  test("loads no more of it for all that core exports than 17,000", async () => {
+    const all = await loaded('import * as core from "@tesseract-ts/core"; console.log(core);');
+    expect(all).toBeLessThan(17_000);
+    expect(all).toBeGreaterThan(10_000);
   });
 });
 

@@ -1,6 +1,6 @@
 import { defineConfig } from "tsup";
 
-const both = { target: "es2022", platform: "node", sourcemap: true } as const;
+const both = { target: "es2022", platform: "node" } as const;
 
 export default defineConfig([
   {

@@ -7,7 +7,6 @@ export default defineConfig({
   platform: "neutral",
   external: [/^node:/, "@tesseract-ts/core", "@jax-js/jax"],
   dts: { entry: { index: "src/index.ts" } },
-  sourcemap: true,
   clean: true,
   esbuildOptions(options, { format }) {
     // A program that is CommonJS has jax-js as CommonJS too: import() would give it a second copy of the library.

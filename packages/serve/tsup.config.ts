@@ -4,7 +4,6 @@ const shared = {
   target: "es2022",
   platform: "node",
   external: [/^@tesseract-ts\//, "fastify", "pino", "esbuild", "prom-client", "@opentelemetry/api", "zod"],
-  sourcemap: true,
 } as const;
 
 export default defineConfig([

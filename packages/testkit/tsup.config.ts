@@ -7,6 +7,5 @@ export default defineConfig({
   platform: "node",
   external: [/^@tesseract-ts\//],
   dts: true,
-  sourcemap: true,
   clean: true,
 });

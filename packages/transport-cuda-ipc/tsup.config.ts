@@ -8,6 +8,5 @@ export default defineConfig({
   shims: true, // import.meta.url, by which the addon is found
   external: ["@tesseract-ts/core", "node-gyp-build"],
   dts: { entry: { index: "src/index.ts" } },
-  sourcemap: true,
   clean: true,
 });

@@ -13,6 +13,5 @@ export default defineConfig({
   platform: "neutral",
   external: [/^#/, /^node:/, "@tesseract-ts/core"],
   dts: { entry: { index: "src/index.ts" } },
-  sourcemap: true,
   clean: true,
 });

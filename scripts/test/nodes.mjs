@@ -7,7 +7,7 @@ import { remove, writeWhole } from "../setup/fingerprint.mjs";
 import { cache } from "../setup/paths.mjs";
 import { step } from "../setup/progress.mjs";
 
-const VERSIONS = ["20.20.2", "22.23.3", "24.21.0"];
+const VERSIONS = ["20.20.2", "22.23.3", "24.21.0", "26.12.1"];
 
 /** The versions to test on beside the one that runs. */
 export function otherNodes() {

@@ -1,4 +1,4 @@
-/** What is meant to be in the tarballs. Anything else that `npm pack` puts there is a mistake. */
+/** What is meant to be in the tarballs. Anything else that `npm pack` puts there is a mistake: tests, fixtures, source maps. */
 
 const BY_ALL: readonly RegExp[] = [
   /^package\.json$/,
@@ -6,8 +6,7 @@ const BY_ALL: readonly RegExp[] = [
   /^LICENSE$/,
   /^CHANGELOG\.md$/,
   /^dist\/.+\.(js|cjs|d\.ts|d\.cts)$/,
-  // Source maps, and the sources that they are of: so that a stack trace and a debugger show the lines that were written.
-  /^dist\/.+\.(js|cjs)\.map$/,
+  // For tools that ask for the condition `source`.
   /^src\/.+\.ts$/,
 ];
 
@@ -16,7 +15,7 @@ const BY_SOME: Readonly<Record<string, readonly RegExp[]>> = {
   // The simulator is built where it is used, and so are the rules as one program.
   "cuda-simulator": [
     /^native\/(CMakeLists\.txt|README\.md)$/,
-    /^native\/(src|tools)\/.+\.(cpp|h|inc|map)$/,
+    /^native\/(src|tools)\/.+\.(cpp|h|inc|map)$/, // the linker's maps, of what the libraries offer
     /^native\/test\/(CMakeLists\.txt|[^/]+\.(cpp|h|inc))$/,
   ],
   // The child processes of a Tesseract start with these.

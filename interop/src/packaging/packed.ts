@@ -13,7 +13,10 @@ export interface Manifest {
   readonly private?: boolean;
   readonly license?: string;
   readonly main?: string;
+  readonly module?: string;
   readonly bin?: Readonly<Record<string, string>>;
+  /** Paths of files; false for none. */
+  readonly sideEffects?: false | readonly string[];
   readonly exports?: Readonly<Record<string, unknown>>;
   readonly imports?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;

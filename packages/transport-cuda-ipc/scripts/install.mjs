@@ -32,8 +32,10 @@ function loads() {
 function build() {
   const missing = missingTools();
   if (missing.length > 0) {
-    const platform = `${process.platform}-${process.arch}`;
-    say(`There is no prebuilt addon for ${platform}, and none can be built without ${missing.join(" and ")}.`);
+    const none = fromSource
+      ? "no addon"
+      : `there is no prebuilt addon for ${process.platform}-${process.arch}, and none`;
+    say(`${none} can be built without ${missing.join(", ")}`);
     return;
   }
   // npm names its own node-gyp.
@@ -42,7 +44,8 @@ function build() {
   const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" });
   if (status === 0 && loads()) return;
   const output = `${stdout ?? ""}${stderr ?? ""}${error?.message ?? ""}`;
-  say(`The addon's build failed:\n${output.trimEnd().split("\n").slice(-LAST_LINES).join("\n")}`);
+  console.error(output.trimEnd().split("\n").slice(-LAST_LINES).join("\n"));
+  say("the addon's build failed, as printed above");
 }
 
 function missingTools() {
@@ -53,6 +56,6 @@ function missingTools() {
   return Object.keys(needs).filter((tool) => needs[tool].length > 0 && !needs[tool].some(has));
 }
 
-function say(text) {
-  console.error(`${NAME}: ${text}\n${NAME} is installed all the same, and GPU arrays go through the host.`);
+function say(what) {
+  console.error(`${NAME}: ${what}. It is installed all the same, and GPU arrays go through the host.`);
 }

@@ -9,7 +9,8 @@ import { bold, say, yellow } from "../../../scripts/setup/progress.mjs";
 import { buildPrebuild } from "./prebuilds/build.mjs";
 import { nodeFor, variablesFor } from "./prebuilds/node-for.mjs";
 import { simulatorFor } from "./prebuilds/simulator-for.mjs";
-import { packageRoot, prebuildOf, targets, targetsNamed } from "./prebuilds/targets.mjs";
+import { isOwn, packageRoot, prebuildOf, targets, targetsNamed } from "./prebuilds/targets.mjs";
+import { compiler } from "./prebuilds/zig.mjs";
 
 const HELP = `npm run test:prebuilds [-- TARGET... [-- TESTS...]]
 
@@ -19,6 +20,9 @@ test/device-array, or those that are named. For another processor than this mach
 A target that can't be run here is left out, and the reason is printed; in CI that is an error.`;
 
 const TESTS = ["test/driver", "test/device-array"];
+
+/** How many times as long an emulator takes, at the most, on a machine that is busy as well. */
+const EMULATED_SLOWDOWN = 20;
 
 await main(async () => {
   const { values, positionals } = parseArgs({
@@ -58,6 +62,8 @@ async function test(target, tests) {
     PREBUILDS_ONLY: "1", // node-gyp-build's: not what was built here
     TESSERACT_TEST_NODE: node,
     TESSERACT_TEST_ADDON: prebuildOf(target),
+    ...(isOwn(target) ? {} : { TESSERACT_TEST_CC: compiler("cc", target) }),
+    ...(target.arch === process.arch ? {} : { TESSERACT_TEST_SLOWDOWN: String(EMULATED_SLOWDOWN) }),
   };
   const version = (await mustRun(node, ["--version"])).trim();
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");

@@ -49,6 +49,9 @@ export type DriverProbe =
 
 type Refusal = Extract<DriverProbe, { ok: false }>;
 
+/** For an installed package. */
+const REBUILD = "`npm rebuild --foreground-scripts @tesseract-ts/transport-cuda-ipc`";
+
 /**
  * Looks for the driver and its devices. It never rejects, and may be asked again: a driver that wasn't there may be now.
  * The environment variable `TESSERACT_CUDA_DRIVER` names another library than `libcuda.so.1`. A process has one driver:
@@ -71,7 +74,7 @@ export async function probeDriver(): Promise<DriverProbe> {
   } catch (error) {
     // node-gyp-build's message goes on with where it has looked.
     const [first = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
-    const hint = "There are addons for Linux only. In a clone of its repository, `npm run build:native` makes one.";
+    const hint = `With a C++ compiler, make and Python, ${REBUILD} builds it; in a clone, \`npm run build:native\` does.`;
     return refusal("no-addon", `The native addon of @tesseract-ts/transport-cuda-ipc can't be loaded: ${first}`, hint);
   }
   if (found.problem !== undefined) return refusalOf(found.problem, found.detail, library);

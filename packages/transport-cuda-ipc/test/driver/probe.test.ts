@@ -18,6 +18,9 @@ async function assertProblem(problem: DriverProblem, reason: RegExp): Promise<vo
   assert.equal(error.hint, probe.hint);
 }
 
+/** A C compiler for the machine that the tests' Node is for. */
+const [compiler = "cc", ...target] = (process.env.TESSERACT_TEST_CC ?? "cc").split(" ");
+
 /** Has a library made from C source as the driver. */
 async function withDriver(source: string, work: () => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "cuda-driver-"));
@@ -25,9 +28,8 @@ async function withDriver(source: string, work: () => Promise<void>): Promise<vo
     writeFileSync(join(folder, "driver.c"), source);
     process.env.TESSERACT_CUDA_DRIVER = join(folder, "libdriver.so");
     const env = { ...process.env, LD_PRELOAD: "" };
-    execFileSync("cc", ["-shared", "-fPIC", "-o", process.env.TESSERACT_CUDA_DRIVER, join(folder, "driver.c")], {
-      env,
-    });
+    const args = ["-shared", "-fPIC", "-o", process.env.TESSERACT_CUDA_DRIVER, join(folder, "driver.c")];
+    execFileSync(compiler, [...target, ...args], { env });
     await work();
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -84,13 +86,16 @@ onSimulator(
   () => assertProblem("symbol-missing", /cuDriverGetVersion/),
 );
 
-onSimulator("a driver before CUDA 11.4 is too old", {}, () =>
+/** The compiler makes C's library as well, if it is the first time that it is for this target. In milliseconds. */
+const compiles = { timeout: 300_000 };
+
+onSimulator("a driver before CUDA 11.4 is too old", compiles, () =>
   withDriver("int cuInit(unsigned f) { return 0; } int cuDriverGetVersion(int* v) { *v = 11030; return 0; }", () =>
     assertProblem("driver-too-old", /supports CUDA 11\.3, and 11\.4 is needed/),
   ),
 );
 
-onSimulator("a missing function of the driver is named", {}, () =>
+onSimulator("a missing function of the driver is named", compiles, () =>
   withDriver("int cuInit(unsigned f) { return 0; } int cuDriverGetVersion(int* v) { *v = 12040; return 0; }", () =>
     assertProblem("symbol-missing", /it has no cuGetErrorName/),
   ),

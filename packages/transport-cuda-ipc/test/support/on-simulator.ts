@@ -26,6 +26,9 @@ type Body = () => Promise<void>;
 const otherNode = process.env.TESSERACT_TEST_NODE;
 const node = otherNode ?? process.execPath;
 
+/** How many times as long everything takes, and so does what tests wait for: more than once under an emulator. */
+export const SLOWDOWN = Number(process.env.TESSERACT_TEST_SLOWDOWN ?? 1);
+
 /** What `child.ts` can run: the bodies of the tests and the roles of the file that it has imported. */
 export const bodies = new Map<string, Body>();
 
@@ -48,7 +51,7 @@ export function onSimulator(name: string, options: SimulatedTestOptions, body: B
   }
   const { test, expect, simulatedCuda, bundleOf, sanitizerVariables } = runner;
   const { env = {}, check, mayLeak = false, timeout = 30_000, ...machine } = options;
-  const limit = isSanitized || otherNode !== undefined ? 4 * timeout : timeout;
+  const limit = timeout * SLOWDOWN * (isSanitized ? 4 : 1);
   test(name, { timeout: limit + 5_000 }, async ({ task }) => {
     await using cuda = await simulatedCuda({ devices: 2, memory: "64MiB", delay: "0ms..2ms", ...machine });
     const child = bundleOf(fileURLToPath(new URL("./child.ts", import.meta.url)));
