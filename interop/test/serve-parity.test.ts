@@ -78,6 +78,40 @@ describeWithRuntime("1.15", "a Tesseract served by Python and its twin served by
     });
   });
 
+  // JavaScript can't tell 1.0 from 1 once it is read.
+  test.each([
+    '{"int64":[1.0]}',
+    '{"int64":[1,2.0]}',
+    '{"int64":[[1],[2.0]]}',
+    '{"int64":[1e0]}',
+    '{"int64":[1E2]}',
+    '{"int64":[-0.0]}',
+    '{"int64":[1.5]}',
+    '{"int64":[1,2]}',
+    '{"int64":1.0}',
+    '{"int64":1e2}',
+    '{"int64":1}',
+    '{"uint8":1.0,"int8":1}',
+    '{"int8":1,"uint8":1.0}',
+    '{"bool":[1.0]}',
+    '{"float32":[1.0],"int32":[1]}',
+    '{"complex64":[1.0]}',
+    '{"columns":[[1,2,3],[4,5,6.0]]}',
+    '{"int64":{"object_type":"array","shape":[2],"dtype":"int64","data":{"encoding":"json","buffer":[1.0,2]}}}',
+    '{"int64":{"object_type":"array","shape":[],"dtype":"int64","data":{"encoding":"json","buffer":1.0}}}',
+    '{"float64":{"object_type":"array","shape":[2],"dtype":"int64","data":{"encoding":"json","buffer":[1.0,2]}}}',
+  ])("take %s alike", async (inputs) => {
+    const answer = async (url: string) => {
+      const { status, body } = await send(
+        url,
+        "/apply",
+        post(`{"inputs":${inputs}}`, { accept: "application/json+base64" }),
+      );
+      return outcomeOf(status, body);
+    };
+    expect(await answer(urlOf("arrays"))).toEqual(await answer(theirs.arrays().url));
+  });
+
   const good = '{"inputs":{"name":"you","a":[1,2],"b":[3,4]}}';
 
   test.each([

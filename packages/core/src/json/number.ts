@@ -60,8 +60,9 @@ export function readPlainNumber(bytes: Uint8Array, start: number): number {
   if (next !== 0x2c && next !== 0x5d && next !== 0x7d) return 0;
   const magnitude = fraction === 0 ? mantissa : mantissa / (powersOf10[fraction] as number);
   plain.value = negative ? -magnitude : magnitude;
+  plain.isFloat = fraction > 0;
   return at - start;
 }
 
 /** The result of {@link readPlainNumber}: an object would cost more than the number. */
-export const plain = { value: 0 };
+export const plain = { value: 0, isFloat: false };

@@ -8,6 +8,7 @@ import { parseNumber, plain, readPlainNumber } from "./number.js";
 import { JsonSyntaxError } from "./syntax-error.js";
 import { BufferString, StringCollector, type StringSink, shortString } from "./text.js";
 import { MAX_DEPTH } from "./writer.js";
+import { noteFloatIn, noteFloatMember } from "./written-floats.js";
 
 export interface JsonReaderOptions {
   /**
@@ -17,6 +18,8 @@ export interface JsonReaderOptions {
   openBuffer?(array: AnnouncedArray, atMost: number | undefined): BufferSink | undefined;
   /** Bytes of the whole text, where known. */
   readonly byteLength?: number | undefined;
+  /** Whether numbers that are written as floats are noted: see `hasWrittenFloat` and `isWrittenFloat`. */
+  readonly notesFloats?: boolean;
 }
 
 type JsonObject = { [key: string]: unknown };
@@ -46,6 +49,8 @@ export class JsonReader {
   /** An escape sequence that the last chunk ended in. */
   private escape = "";
   private consumed = 0;
+  /** The list whose floats have been noted last. */
+  private noted: Frame | undefined;
 
   constructor(private readonly options: JsonReaderOptions = {}) {}
 
@@ -116,6 +121,7 @@ export class JsonReader {
       default: {
         const length = readPlainNumber(chunk, at);
         if (length === 0) return this.readToken(chunk, at);
+        if (plain.isFloat && this.options.notesFloats === true) this.noteFloat();
         this.add(plain.value, at);
         return at + length;
       }
@@ -182,7 +188,19 @@ export class JsonReader {
     const value = token === "true" ? true : token === "false" ? false : token === "null" ? null : parseNumber(token);
     if (value === undefined)
       throw this.unexpected(token === "" ? "A value is missing" : `Unexpected ${quote(token)}`, at);
+    if (typeof value === "number" && /[.eE]/.test(token) && this.options.notesFloats === true) this.noteFloat();
     this.add(value, at);
+  }
+
+  private noteFloat(): void {
+    const frame = this.stack[this.stack.length - 1];
+    if (frame === undefined || frame === this.noted) return;
+    if (frame.object !== undefined) {
+      noteFloatMember(frame.object, frame.key);
+    } else if (frame.list !== undefined) {
+      noteFloatIn(frame.list);
+      this.noted = frame;
+    }
   }
 
   // Strings

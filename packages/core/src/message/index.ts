@@ -13,6 +13,7 @@ export {
 export { JsonReader, type JsonReaderOptions } from "../json/reader.js";
 export { JsonSyntaxError } from "../json/syntax-error.js";
 export { JsonBody } from "../json/writer.js";
+export { hasWrittenFloat, isWrittenFloat } from "../json/written-floats.js";
 export { outputFormatOf } from "../transport.js";
 export { TransportSet } from "../transport-set.js";
 export { checkEncodedArray, isEncodedArray } from "./decode-message.js";

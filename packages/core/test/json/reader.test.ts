@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { JsonReader, type JsonReaderOptions } from "../../src/json/reader.js";
 import { JsonSyntaxError } from "../../src/json/syntax-error.js";
+import { hasWrittenFloat, isWrittenFloat } from "../../src/json/written-floats.js";
 import type { AnnouncedArray } from "../../src/transport.js";
 import { mutated, pieces, randomNumbers, utf8 } from "../support.js";
 
@@ -521,4 +522,20 @@ test("changed bytes are read as JSON.parse reads them, or refused with a JsonSyn
   }
   expect(outcomes.refused).toBeGreaterThan(2000);
   expect(outcomes.read).toBeGreaterThan(300);
+});
+
+test("numbers that were written as floats are noted, if that is asked for", () => {
+  const text = '{"a":1.0,"b":1,"c":1e2,"d":[1,2],"e":[[1,2],[3,4.0,5]],"f":[1E0],"g":{"a":-0.0},"h":["1.0",true]}';
+  for (const chunks of cuttings(utf8(text))) {
+    const tree = read(chunks, { notesFloats: true }) as Record<string, never[]> & { g: object };
+    const members = Object.keys(tree).filter((name) => isWrittenFloat(tree, name));
+    expect(members).toEqual(["a", "c"]);
+    expect(
+      [tree.d, tree.e, tree.e?.[0], tree.e?.[1], tree.f, tree.h].map((list) => hasWrittenFloat(list ?? [])),
+    ).toEqual([false, false, false, true, true, false]);
+    expect(isWrittenFloat(tree.g, "a")).toBe(true);
+  }
+  const unasked = readText(text) as Record<string, never[]>;
+  expect(isWrittenFloat(unasked, "a")).toBe(false);
+  expect(hasWrittenFloat(unasked.f ?? [])).toBe(false);
 });

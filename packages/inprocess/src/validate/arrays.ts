@@ -35,8 +35,14 @@ export interface ArrayMode {
 
 export const isFault = (value: HostArray | CudaArray | Fault): value is Fault => "msg" in value;
 
-export function takeArray(value: unknown, traits: ArrayTraits, mode: ArrayMode): HostArray | CudaArray | Fault {
-  if (typeof value !== "object" || value === null) return takePlain(value, traits, mode);
+/** @param isFloat whether `value` is a number that was written as a float: `1.0` */
+export function takeArray(
+  value: unknown,
+  traits: ArrayTraits,
+  mode: ArrayMode,
+  isFloat = false,
+): HostArray | CudaArray | Fault {
+  if (typeof value !== "object" || value === null) return takePlain(value, traits, mode, isFloat);
   if (Array.isArray(value)) return takePlain(value, traits, mode);
   if (ArrayBuffer.isView(value)) {
     return value instanceof DataView
@@ -51,11 +57,11 @@ export function takeArray(value: unknown, traits: ArrayTraits, mode: ArrayMode):
   return takeEncoded(value, traits, mode);
 }
 
-function takePlain(value: unknown, traits: ArrayTraits, mode: ArrayMode): HostArray | Fault {
+function takePlain(value: unknown, traits: ArrayTraits, mode: ArrayMode, isFloat = false): HostArray | Fault {
   const nested = flatten(value);
   if (nested === ragged) return ragged;
-  const { shape, items } = nested as Exclude<typeof nested, Fault>;
-  const dtype = inferDType(items);
+  const { shape, items, hasFloat } = nested as Exclude<typeof nested, Fault>;
+  const dtype = inferDType(items, isFloat || hasFloat);
   if (dtype === undefined) return nonNumeric("it holds something else than numbers");
   // JSON's 1.0 and 1 are one number here, so whole numbers may have been written as floats.
   const ambiguous = mode.strict && traits.dtype === "float64" && (dtype === "int64" || dtype === "uint64");

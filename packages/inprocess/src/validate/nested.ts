@@ -1,5 +1,6 @@
 /** Numbers in lists as arrays, by NumPy's rules: the shape from the nesting, the dtype from the numbers. */
 import type { DType } from "@tesseract-ts/core";
+import { hasWrittenFloat } from "@tesseract-ts/core/message";
 import type { Fault } from "./issues.js";
 
 /** NumPy's own limit. */
@@ -9,6 +10,8 @@ export interface NestedArray {
   readonly shape: readonly number[];
   /** In C order. */
   readonly items: readonly unknown[];
+  /** Whether one of them was written as a float, as far as that is known. */
+  readonly hasFloat: boolean;
 }
 
 export const ragged: Fault = {
@@ -25,9 +28,11 @@ export function flatten(value: unknown): NestedArray | typeof ragged {
   }
   const depth = shape.length;
   const items: unknown[] = [];
+  let hasFloat = false;
   const visit = (list: unknown, dimension: number): boolean => {
     if (!Array.isArray(list) || list.length !== shape[dimension]) return false;
     if (dimension === depth - 1) {
+      hasFloat ||= hasWrittenFloat(list);
       for (const item of list) {
         if (Array.isArray(item) && depth < MAX_DIMENSIONS) return false;
         items.push(item);
@@ -36,14 +41,18 @@ export function flatten(value: unknown): NestedArray | typeof ragged {
     }
     return list.every((item) => visit(item, dimension + 1));
   };
-  if (depth === 0) return { shape, items: [value] };
-  return visit(value, 0) ? { shape, items } : ragged;
+  if (depth === 0) return { shape, items: [value], hasFloat };
+  return visit(value, 0) ? { shape, items, hasFloat } : ragged;
 }
 
-/** The dtype of plain numbers. Undefined if they are no numbers, or too large for any. */
-export function inferDType(items: readonly unknown[]): Exclude<DType, "bool"> | "bool" | undefined {
+/**
+ * The dtype of plain numbers. Undefined if they are no numbers, or too large for any.
+ *
+ * @param hasFloat whether one of them was written as a float
+ */
+export function inferDType(items: readonly unknown[], hasFloat = false): DType | undefined {
   let bools = 0;
-  let floats = false;
+  let floats = hasFloat;
   let smallest: bigint | number = 0;
   let largest: bigint | number = 0;
   for (const item of items) {

@@ -1,5 +1,6 @@
 /** Checks a tree against a schema, and converts it, with the faults that the reference finds at the places it gives. */
 import { isHostArray } from "@tesseract-ts/core";
+import { isWrittenFloat } from "@tesseract-ts/core/message";
 import type { RequestIssue } from "../runner/contract.js";
 import type { Field, ObjectNode, SchemaNode } from "../schema/node.js";
 import { type ArrayMode, isFault, takeArray } from "./arrays.js";
@@ -19,6 +20,8 @@ export class Validation {
   exactness: scalars.Exactness = 2;
   /** How many members of objects were given, where there was an object. */
   fieldsSet: number | undefined;
+  /** Whether the value that is checked next is a number that was written as a float. */
+  isFloat = false;
 
   constructor(
     readonly arrays: ArrayMode,
@@ -54,7 +57,7 @@ export function validate(node: SchemaNode, value: unknown, place: Place | undefi
 function validateForm(node: SchemaNode, value: unknown, place: Place | undefined, run: Validation): unknown {
   switch (node.kind) {
     case "array": {
-      const array = takeArray(value, node, run.arrays);
+      const array = takeArray(value, node, run.arrays, run.isFloat && typeof value === "number");
       if (isFault(array)) return run.fault(place, array, value);
       run.lower(0);
       return array;
@@ -131,6 +134,7 @@ function validateObject(node: ObjectNode, value: unknown, place: Place | undefin
     const at = { parent: place, key: field.name };
     const member = Object.hasOwn(members, field.name) ? members[field.name] : undefined;
     if (member !== undefined) given++;
+    run.isFloat = isWrittenFloat(members, field.name);
     const checked = member === undefined ? absent(field, at, value, run) : validate(field.node, member, at, run);
     if (checked === invalid) wrong = true;
     else if (checked !== undefined) result[field.name] = checked;
@@ -177,6 +181,8 @@ function validateItems(
   for (let index = 0; index < list.length; index++) {
     const node = nodeOf(index);
     if (node === undefined) continue;
+    // Of a list it is known only that one of its numbers was written as a float.
+    run.isFloat = false;
     const checked = validate(node, list[index], { parent: place, key: index }, run);
     if (checked === invalid) wrong = true;
     else result.push(checked);
@@ -218,6 +224,7 @@ function validateRecord(
     if (member === undefined) continue;
     const at = { parent: place, key };
     const name = validate(node.key, key, { parent: at, key: "[key]" }, run);
+    run.isFloat = isWrittenFloat(members, key);
     const checked = validate(node.value, member, at, run);
     if (name === invalid || checked === invalid) wrong = true;
     else setMember(result, String(name), checked);

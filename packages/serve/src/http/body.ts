@@ -75,7 +75,11 @@ class JsonText implements BodyReader {
   private readonly reader: JsonReader;
 
   constructor(byteLength: number | undefined, openBuffer: JsonReaderOptions["openBuffer"]) {
-    this.reader = new JsonReader({ byteLength, ...(openBuffer === undefined ? {} : { openBuffer }) });
+    this.reader = new JsonReader({
+      byteLength,
+      notesFloats: true,
+      ...(openBuffer === undefined ? {} : { openBuffer }),
+    });
   }
 
   write(chunk: Uint8Array): void {
