@@ -63,12 +63,14 @@ async function check(tally, name, work) {
   }
 }
 
-/** The folders of the workspaces that have a tsconfig.json. */
+/** The folders with a tsconfig.json: of the workspaces, or of several at once, which is much faster. */
 function workspaces() {
+  const hasOne = (folder) => existsSync(join(root, folder, "tsconfig.json"));
   const patterns = JSON.parse(read(join(root, "package.json"))).workspaces;
   const folders = patterns.flatMap((pattern) => {
     const parent = pattern.replace(/\/\*$/, "");
-    return parent === pattern ? [pattern] : readdirSync(join(root, parent)).map((name) => join(parent, name));
+    if (parent === pattern || hasOne(parent)) return [parent];
+    return readdirSync(join(root, parent)).map((name) => join(parent, name));
   });
-  return folders.filter((folder) => existsSync(join(root, folder, "tsconfig.json")));
+  return folders.filter(hasOne);
 }
