@@ -186,6 +186,9 @@ class OpenQuestion {
   }
 }
 
+/** Milliseconds that a channel has to end after its process. */
+const CHANNEL_END_MS = 1_000;
+
 class WorkerProcess {
   readonly child: ChildProcess;
   readonly ready: Promise<void>;
@@ -234,6 +237,12 @@ class WorkerProcess {
       });
       child.once("exit", (code, signal) => {
         this.isReady = false;
+        // Killed in the middle of a message, it may leave its channel without an end. Which of these it has taken, and read from, isn't
+        // known then, so none is for another: their clients see them end.
+        setTimeout(() => {
+          for (const socket of this.handed.values()) socket.destroy();
+          this.handed.clear();
+        }, CHANNEL_END_MS).unref();
         reject(new TesseractError("LOAD_FAILED", `A worker process ended at its start, with ${signal ?? code}`));
         onExit(performance.now() - began);
       });
