@@ -9,6 +9,7 @@ import type { FromUrlOptions, Tesseract } from "@tesseract-ts/core";
 import { build } from "esbuild";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumArguments, chromiumPath, missingChromium } from "../src/chromium.js";
 import { repositoryRoot } from "../src/python.js";
 import { type Runtime, startRuntime } from "../src/runtime.js";
 import { describeWithRuntime, START_TIMEOUT } from "../src/with-runtime.js";
@@ -47,28 +48,6 @@ async function bundle(conditions: string[]): Promise<string> {
   if (file === undefined) throw new Error("esbuild made no file");
   return file.text;
 }
-
-const chromiumPath = [
-  process.env.TESSERACT_CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-  "/usr/bin/google-chrome-stable",
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-].find((path) => path !== undefined && existsSync(path));
-
-const missingChromium = "No Chromium: install one, or say where it is in TESSERACT_CHROMIUM.";
-
-const chromiumArguments = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 /** Serves a page, and the Tesseract at `target` below several paths. */
 class Site {
@@ -164,6 +143,7 @@ describeWithRuntime("1.15", "in a browser", () => {
     });
     return;
   }
+  const executablePath = chromiumPath;
   let runtime: Runtime;
   let site: Site;
   let browser: Browser;
@@ -175,7 +155,7 @@ describeWithRuntime("1.15", "in a browser", () => {
     site = new Site(runtime.url, await bundle(["source"]));
     const origin = await site.start();
     // With no profile given it uses a fresh one, and removes it.
-    browser = await chromium.launch({ executablePath: chromiumPath, args: chromiumArguments });
+    browser = await chromium.launch({ executablePath, args: chromiumArguments });
     page = await browser.newPage();
     page.on("pageerror", (error) => failures.push(String(error)));
     await page.goto(origin);

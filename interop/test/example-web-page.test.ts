@@ -1,5 +1,5 @@
 /** The example of a page that calls a Tesseract, in a headless Chromium. */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Tesseract } from "@tesseract-ts/core";
@@ -8,29 +8,8 @@ import { type Browser, chromium, type Page, type Request } from "playwright-core
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import grayScott from "../../examples/web-page/gray-scott.js";
 import { type GrayScott, simulate } from "../../examples/web-page/page/simulation.js";
+import { chromiumArguments, chromiumPath, missingChromium } from "../src/chromium.js";
 import { answers, ExampleProgram, LOADED } from "./example/program.js";
-
-const chromiumPath = [
-  process.env.TESSERACT_CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-  "/usr/bin/google-chrome-stable",
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-].find((path) => path !== undefined && existsSync(path));
-
-const missingChromium = "No Chromium: install one, or say where it is in TESSERACT_CHROMIUM.";
-
-const chromiumArguments = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 describe("the example web-page", () => {
   if (chromiumPath === undefined) {
@@ -40,6 +19,7 @@ describe("the example web-page", () => {
     });
     return;
   }
+  const executablePath = chromiumPath;
   const folder = mkdtempSync(join(tmpdir(), "example-"));
   let example: ExampleProgram;
   let browser: Browser;
@@ -49,7 +29,7 @@ describe("the example web-page", () => {
 
   beforeAll(async () => {
     example = new ExampleProgram("web-page/main.ts", ["--port", "0"], { TMPDIR: folder });
-    browser = await chromium.launch({ executablePath: chromiumPath, args: chromiumArguments, timeout: LOADED });
+    browser = await chromium.launch({ executablePath, args: chromiumArguments, timeout: LOADED });
     page = await browser.newPage();
     page.setDefaultTimeout(LOADED);
     page.on("pageerror", (error) => failures.push(String(error)));
