@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { SLOWDOWN } from "./test/support/other-node.js";
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -6,8 +7,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["source", "node"], externalConditions: ["source", "node"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 60_000 * SLOWDOWN,
+    hookTimeout: 120_000 * SLOWDOWN,
     maxWorkers: 2,
     globalSetup: ["test/support/bundles.ts"],
   },

@@ -3,7 +3,8 @@ import { subscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DType, dtypes, hostArray, itemSize, viewAs } from "@tesseract-ts/core";
 import { DeviceArray, DeviceMemory, FORGOTTEN_CHANNEL, NULL_POINTER, openDriver } from "./support/names.js";
-import { onSimulator, SLOWDOWN } from "./support/on-simulator.js";
+import { onSimulator } from "./support/on-simulator.js";
+import { SLOWDOWN } from "./support/other-node.js";
 import { assertNothingHeld, cudaFailure, pattern, rejection } from "./support/worked.js";
 
 /** Gives back what the pools keep; then everything must be back. */

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { simulatedCuda } from "@tesseract-ts/cuda-simulator";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
+import { node, SLOWDOWN } from "./support/other-node.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -15,7 +16,7 @@ const programs = [...readme.matchAll(/```ts\n(.*?)```/gs)]
 /** What the programs of the README print, in their order. */
 const printed = ["Float32Array(2) [ 3, 4 ]\n", "64\n"];
 
-test("the README's programs do what it says", { timeout: 60_000 }, async () => {
+test("the README's programs do what it says", { timeout: 60_000 * SLOWDOWN }, async () => {
   const folder = mkdtempSync(join(root, "build-tests", "readme-"));
   await using cuda = await simulatedCuda({ memory: "64MiB" });
   try {
@@ -32,7 +33,7 @@ test("the README's programs do what it says", { timeout: 60_000 }, async () => {
         conditions: ["source", "node"],
         external: ["node-gyp-build", "undici"],
       });
-      const { stdout, stderr } = await cuda.run(process.execPath, [outfile]);
+      const { stdout, stderr } = await cuda.run(node, [outfile]);
       outputs.push(stdout + stderr);
     }
     expect(outputs).toEqual(printed);

@@ -27,7 +27,12 @@ export async function simulatorFor(target) {
   const libraries = join(folder, "lib");
   const made = hashOf(hashOfFiles(native, ["CMakeLists.txt", "src"]), target.triple, ZIG);
   const stamp = join(folder, "stamp");
-  if (read(stamp) === made && existsSync(join(libraries, "libcuda.so.1"))) return libraries;
+  if (read(stamp) !== made || !existsSync(join(libraries, "libcuda.so.1"))) await build(target, folder, stamp, made);
+  await linkStatusProgram(folder);
+  return libraries;
+}
+
+async function build(target, folder, stamp, made) {
   await installZig();
   const env = { ...childEnvironment(), CXX: compiler("c++", target) };
   await step(`CUDA simulator for ${target.name}`, async () => {
@@ -36,11 +41,8 @@ export async function simulatorFor(target) {
     await mustRun("cmake", ["-S", native, "-B", folder, "-DBUILD_TESTING=OFF", ...definitionsFor(target)], { env });
     const jobs = ["--parallel", String(JOBS)];
     await mustRun("cmake", ["--build", folder, ...jobs, "--target", "cuda", "cudart"], { env });
-    remove(join(folder, "bin"));
-    await linkStatusProgram(folder);
     writeWhole(stamp, made);
   });
-  return libraries;
 }
 
 /**
@@ -66,6 +68,7 @@ function definitionsFor({ machine }) {
 /** The program that looks at a machine from outside runs on this one, whatever the libraries are for. */
 async function linkStatusProgram(folder) {
   await ownLibraries();
+  remove(join(folder, "bin"));
   symlinkSync(join(ownBuild, "bin"), join(folder, "bin"));
 }
 

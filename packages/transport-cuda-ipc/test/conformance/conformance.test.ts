@@ -1,16 +1,22 @@
 // The suite that every transport must pass, between processes on simulated GPUs.
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { type SimulatedCuda, simulatedCuda } from "@tesseract-ts/cuda-simulator";
 import { describeConformance, type ProcessSide, processSide, transportConformance } from "@tesseract-ts/testkit";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { bundleOf } from "../support/bundles.js";
+import { node, SLOWDOWN } from "../support/other-node.js";
 import { sanitizerVariables } from "../support/sanitizers.js";
 
 // One case starts processes of its own, on a machine that may be busy.
-vi.setConfig({ testTimeout: 300_000 });
+vi.setConfig({ testTimeout: 300_000 * SLOWDOWN });
+
+const program = pathToFileURL(bundleOf(fileURLToPath(new URL("./side.ts", import.meta.url))));
 
 const start = (cuda: SimulatedCuda): Promise<ProcessSide> =>
-  processSide(new URL("./side.ts", import.meta.url), {
+  processSide(program, {
     env: { ...cuda.env, ...sanitizerVariables() },
-    execArgv: ["--import", "tsx", "--conditions=source"],
+    execPath: node,
+    execArgv: ["--enable-source-maps"],
   });
 
 describe("on a simulated machine", () => {

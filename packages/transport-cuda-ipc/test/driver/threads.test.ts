@@ -4,7 +4,8 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { Batch, type CudaDevice, openDriver } from "../support/names.js";
-import { onSimulator, role, SLOWDOWN, startRole, startWorker } from "../support/on-simulator.js";
+import { onSimulator, role, startRole, startWorker } from "../support/on-simulator.js";
+import { SLOWDOWN } from "../support/other-node.js";
 import { assertNothingHeld, firstDevice, pattern } from "../support/worked.js";
 
 const slow = "cuStreamSynchronize";

@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { SimulatedCuda, SimulatedCudaOptions, Trace } from "@tesseract-ts/cuda-simulator";
+import { node, SLOWDOWN } from "./other-node.js";
 import { isSanitized } from "./sanitizers.js";
 
 export interface SimulatedTestOptions extends SimulatedCudaOptions {
@@ -21,13 +22,6 @@ export interface SimulatedTestOptions extends SimulatedCudaOptions {
 }
 
 type Body = () => Promise<void>;
-
-/** A Node for another processor or C library, whose own `process.execPath` isn't a program that starts it. */
-const otherNode = process.env.TESSERACT_TEST_NODE;
-const node = otherNode ?? process.execPath;
-
-/** How many times as long everything takes, and so does what tests wait for: more than once under an emulator. */
-export const SLOWDOWN = Number(process.env.TESSERACT_TEST_SLOWDOWN ?? 1);
 
 /** What `child.ts` can run: the bodies of the tests and the roles of the file that it has imported. */
 export const bodies = new Map<string, Body>();

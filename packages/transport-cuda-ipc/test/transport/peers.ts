@@ -1,11 +1,13 @@
 /** Processes that a test has do things on a simulated machine. */
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, type ForkOptions, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type EncodedMessage, type ErrorCode, type ReceivedArray, TesseractError } from "@tesseract-ts/core";
 import { type SimulatedCuda, type SimulatedCudaOptions, simulatedCuda } from "@tesseract-ts/cuda-simulator";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { DeviceArray } from "../../src/index.js";
+import { bundleOf } from "../support/bundles.js";
+import { node } from "../support/other-node.js";
 import { sanitizerVariables } from "../support/sanitizers.js";
 import type { Answer, Request } from "./functions.js";
 import type { PeerContext } from "./peer.js";
@@ -31,11 +33,12 @@ export class Process<C> {
     });
   }
 
-  /** @param program that calls `runFunctions` */
-  static async run<C>(program: URL, env: Readonly<Record<string, string | undefined>>): Promise<Process<C>> {
-    const process = new Process<C>(startProgram(program, env));
-    await process.started();
-    return process;
+  /** @param program in TypeScript, that calls `runFunctions` */
+  static async run<C>(program: URL, env: Environment): Promise<Process<C>> {
+    const execArgv = ["--import", "tsx", "--conditions=source", "--expose-gc"];
+    const started = new Process<C>(startProgram(fileURLToPath(program), env, { execArgv }));
+    await started.started();
+    return started;
   }
 
   protected async started(): Promise<void> {
@@ -72,17 +75,18 @@ export class Process<C> {
   }
 }
 
-const startProgram = (program: URL, env: Readonly<Record<string, string | undefined>>): ChildProcess =>
-  fork(fileURLToPath(program), {
-    execArgv: ["--import", "tsx", "--conditions=source", "--expose-gc"],
-    env: { ...process.env, ...env, ...sanitizerVariables() },
-    serialization: "advanced",
-  });
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const startProgram = (program: string, env: Environment, options: ForkOptions): ChildProcess =>
+  fork(program, { ...options, env: { ...process.env, ...env, ...sanitizerVariables() }, serialization: "advanced" });
+
+const peerProgram = bundleOf(fileURLToPath(new URL("./peer.ts", import.meta.url)));
 
 /** One of two processes that exchange messages. */
 export class Peer extends Process<PeerContext> {
   static async start(machine: SimulatedCuda, settings: ProcessSettings = {}): Promise<Peer> {
-    const peer = new Peer(startProgram(new URL("./peer.ts", import.meta.url), machine.envWith(settings)));
+    const options = { execPath: node, execArgv: ["--enable-source-maps", "--expose-gc"] };
+    const peer = new Peer(startProgram(peerProgram, machine.envWith(settings), options));
     await peer.started();
     return peer;
   }

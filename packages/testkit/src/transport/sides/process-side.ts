@@ -7,6 +7,8 @@ import type { Side } from "./side.js";
 export interface ProcessSideOptions {
   /** Added to this process's environment; `undefined` takes a variable out of it. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The Node that runs it, such as one for another processor under an emulator: this process's, if it isn't given. */
+  readonly execPath?: string;
   /** Options of Node, such as `["--import", "tsx"]` for a program in TypeScript. */
   readonly execArgv?: readonly string[];
 }
@@ -59,6 +61,7 @@ export async function processSide(program: URL, options: ProcessSideOptions = {}
   const child = fork(fileURLToPath(program), {
     env: { ...process.env, ...options.env },
     execArgv: [...(options.execArgv ?? [])],
+    ...(options.execPath === undefined ? {} : { execPath: options.execPath }),
     serialization: "advanced",
   });
   const calls = new Calls(child);
