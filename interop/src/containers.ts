@@ -57,6 +57,7 @@ function alone(): void {
   beforeAll(async () => {
     if (process.platform !== "linux") return;
     while (!(await isOurs())) await sleep(100);
+    earlierRules = new Set(await networkRules());
   }, TURN_MS);
   afterAll(() => void turn.close());
 
@@ -74,6 +75,19 @@ function alone(): void {
     });
 }
 
+let earlierRules: ReadonlySet<string> = new Set();
+
+/**
+ * The rules of CNI's plugins, which podman before its version 5 may use: chains of a container's address and of its ports. One that
+ * is left takes connections to the port away from whoever listens there next.
+ */
+const networkRules = (): Promise<readonly string[]> =>
+  runProgram("iptables", ["-t", "nat", "-S"], { timeout: 60_000 }).then(
+    (rules) => rules.split("\n").filter((rule) => /^-N CNI-(DN-)?[0-9a-f]+$/.test(rule)),
+    // Not there, or not for this user: then there are none of theirs.
+    () => [],
+  );
+
 /** How a container of the tests is reached: a machine that can't publish ports shares its network with it. */
 export const networkFor = ({ publishes }: TestEngine): { readonly network?: string } =>
   publishes ? {} : { network: "host" };
@@ -83,7 +97,7 @@ export async function engine({ command }: TestEngine, ...args: readonly string[]
   return runProgram(program, [...first, ...args], { timeout: 300_000 });
 }
 
-/** What starts and builds must not leave: containers, podman's for building among them, volumes, networks, folders. */
+/** What starts and builds must not leave: containers, podman's for building among them, volumes, networks, rules, folders. */
 export async function remains(found: TestEngine): Promise<readonly string[]> {
   const isPodman = found.command[0]?.includes("podman") === true;
   const [containers, volumes, networks, tags] = [
@@ -98,6 +112,7 @@ export async function remains(found: TestEngine): Promise<readonly string[]> {
     ...(isPodman ? lines(volumes) : []),
     ...lines(networks).filter((name) => name.startsWith("tesseract-test")),
     ...lines(tags).filter((name) => name.includes("tesseract-build-")),
+    ...(await networkRules()).filter((rule) => !earlierRules.has(rule)),
     ...readdirSync(tmpdir()).filter((name) => /^tesseract-image-/.test(name)),
   ];
 }

@@ -18,6 +18,7 @@ export default defineConfig([
       "serve-file": "src/start/serve-file.ts",
       guard: "src/start/guard.mjs",
       "engine-cleanup": "src/containers/engine-cleanup.mjs",
+      "engine-end": "src/containers/engine-end.mjs",
       "run-in-network": "src/containers/run-in-network.mjs",
       "image-entry": "src/images/image-entry.ts",
     },

@@ -45,6 +45,10 @@ export const guardEntry = (): URL => new URL(isSource ? "./start/guard.mjs" : ".
 export const cleanupEntry = (): string =>
   fileURLToPath(new URL(isSource ? "./containers/engine-cleanup.mjs" : "./engine-cleanup.js", import.meta.url));
 
+/** What ends a container of an engine that must not be sent signals. */
+export const endEntry = (): string =>
+  fileURLToPath(new URL(isSource ? "./containers/engine-end.mjs" : "./engine-end.js", import.meta.url));
+
 /** What runs a container in a network that it makes first. */
 export const networkEntry = (): string =>
   fileURLToPath(new URL(isSource ? "./containers/run-in-network.mjs" : "./run-in-network.js", import.meta.url));

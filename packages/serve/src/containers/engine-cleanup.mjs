@@ -1,8 +1,8 @@
 // Removes what a container engine made for one start or one build, whether that ended well or was killed in the middle. Plain
 // JavaScript, so that it starts fast everywhere. Its argument is JSON: an `EngineRemains`. Ends with 1 if something is left.
 
-import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { callEngine } from "./call-engine.mjs";
 
 /** Milliseconds after which a daemon has made what a client asked it for just before it was killed. */
 const LATE_MS = 1_000;
@@ -10,23 +10,8 @@ const LATE_MS = 1_000;
 /** @type {import("./engine-remains.js").EngineRemains} */
 const { kind, command, label, workingContainer, tag, network } = JSON.parse(process.argv[2] ?? "{}");
 
-/**
- * @param {readonly string[]} args
- * @returns {Promise<{ status: number | null, output: string }>}
- */
-const engine = (...args) =>
-  new Promise((resolve) => {
-    const [program = "", ...first] = command;
-    const child = spawn(program, [...first, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding("utf8").on("data", (text) => {
-        output += text;
-      });
-    }
-    child.once("error", ({ message }) => resolve({ status: null, output: message }));
-    child.once("close", (status) => resolve({ status, output }));
-  });
+/** @param {readonly string[]} args */
+const engine = (...args) => callEngine(command, args);
 
 /**
  * @param {{ status: number | null, output: string }} answer

@@ -2,6 +2,7 @@
 import { cleanupEntry } from "../entries.js";
 import type { Command } from "../start/launch.js";
 import type { Engine } from "./engine.js";
+import { engineEnvironment } from "./engine-environment.js";
 
 export interface EngineRemains {
   readonly kind: Engine["kind"];
@@ -25,11 +26,3 @@ export const removalOf = (engine: Engine, remains: Omit<EngineRemains, "kind" | 
   ],
   env: engineEnvironment(),
 });
-
-/** An engine's command needs this process's environment: where its socket is, its configuration, its credentials. */
-export const engineEnvironment = (): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || name === "NODE_OPTIONS" ? [] : [[name, value]],
-    ),
-  );

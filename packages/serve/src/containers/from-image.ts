@@ -10,7 +10,9 @@ import { commandWords } from "./command-words.js";
 import { DiagnosedBackend } from "./diagnosed-backend.js";
 import { type ContainerDirectories, directoriesFor } from "./directories.js";
 import { type Engine, type EngineOptions, findEngine } from "./engine.js";
-import { engineEnvironment, removalOf } from "./engine-remains.js";
+import { endCommand } from "./engine-end.js";
+import { engineEnvironment } from "./engine-environment.js";
+import { removalOf } from "./engine-remains.js";
 import { containerEnvironment } from "./environment.js";
 import { failureOf } from "./failures.js";
 import { type Image, inspectImage, RUNTIME_LABEL } from "./image.js";
@@ -117,6 +119,7 @@ async function containerLaunch(
     what: `The container of "${image.name}"`,
     listens: "elsewhere",
     folders,
+    end: endCommand(engine, settings.name),
     cleanup: [removalOf(engine, { label, ...(network === undefined ? {} : { network }) })],
     command: (port) => {
       open();

@@ -13,12 +13,14 @@ export interface Run extends Command {
   readonly kind: "run";
   /** Whether the process is given the descriptor 4. */
   readonly reports: boolean;
+  /** Ends it in the place of signals, as a `ServerLaunch` has it. */
+  readonly end?: Command | undefined;
 }
 
 export type ToGuard =
   | Own
   | Run
-  /** SIGTERM, and after so many milliseconds SIGKILL. */
+  /** SIGTERM, and after so many milliseconds SIGKILL; or what a run has in their place. */
   | { readonly kind: "stop"; readonly limit: number }
   /** The folders are to stay. */
   | { readonly kind: "keep" };

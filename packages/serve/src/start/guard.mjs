@@ -12,6 +12,8 @@ import { rm } from "node:fs/promises";
 
 /** Milliseconds that a process has to end when nobody is left to wait for it. */
 const ORPHAN_LIMIT_MS = 2_000;
+/** Milliseconds after its limit at which a process is killed all the same that a command should have ended. */
+const LAST_RESORT_MS = 30_000;
 /** Milliseconds that a cleanup command may take. */
 const CLEANUP_LIMIT_MS = 60_000;
 
@@ -26,6 +28,12 @@ let cleanup = [];
 /** @type {NodeJS.Timeout | undefined} */
 let killing;
 let killAt = Number.POSITIVE_INFINITY;
+/**
+ * Commands that are ending the process.
+ *
+ * @type {{ readonly child: import("node:child_process").ChildProcess, readonly gone: Promise<unknown> }[]}
+ */
+const enders = [];
 
 /** @param {import("./guard-messages.js").FromGuard} message */
 function say(message) {
@@ -104,6 +112,7 @@ function ended() {
   clearTimeout(killing);
   child = undefined;
   running = undefined;
+  for (const ender of enders) ender.child.stdin?.end();
   whenEnded?.();
 }
 
@@ -115,12 +124,28 @@ function ended() {
 function stop(limit) {
   const pid = child?.pid;
   if (pid === undefined) return;
-  if (killAt === Number.POSITIVE_INFINITY) signalGroup(pid, "SIGTERM");
+  const end = running?.end;
+  if (killAt === Number.POSITIVE_INFINITY && end === undefined) signalGroup(pid, "SIGTERM");
   const at = performance.now() + limit;
   if (at >= killAt) return;
   killAt = at;
+  if (end !== undefined) runEnder(end, limit);
   clearTimeout(killing);
-  killing = setTimeout(() => signalGroup(pid, "SIGKILL"), limit);
+  killing = setTimeout(() => signalGroup(pid, "SIGKILL"), limit + (end === undefined ? 0 : LAST_RESORT_MS));
+}
+
+/**
+ * @param {import("./start-server.js").Command} end
+ * @param {number} limit milliseconds
+ */
+function runEnder({ command, args, env }, limit) {
+  const ender = spawn(command, [...args, String(limit)], { env: { ...env }, stdio: ["pipe", "ignore", "ignore"] });
+  // One that can't be run, or has failed, leaves it to the last resort.
+  const gone = new Promise((resolve) => {
+    for (const event of ["error", "exit"]) ender.once(event, resolve);
+  });
+  ender.stdin?.on("error", () => {});
+  enders.push({ child: ender, gone });
 }
 
 /**
@@ -162,6 +187,7 @@ async function end() {
     stop(ORPHAN_LIMIT_MS);
     await gone;
   }
+  for (const { gone } of enders) await gone;
   for (const command of cleanup) await clean(command);
   for (const folder of [...folders].reverse()) {
     try {

@@ -22,6 +22,13 @@ export interface GuardOptions {
   readonly onReport?: (line: string) => void;
 }
 
+export interface RunOptions {
+  /** Whether what the process writes to descriptor 4 is for `onReport`. */
+  readonly reports?: boolean;
+  /** Ends it in the place of signals, as a `ServerLaunch` has it. */
+  readonly end?: Command | undefined;
+}
+
 export interface GuardedProcess {
   /** Of the process, and of its group. */
   readonly pid: number;
@@ -111,12 +118,12 @@ export class Guard {
    * @returns its process id, and how it ends, once all that it printed has been read
    * @throws TesseractError START_FAILED
    */
-  async run(command: Command, { reports = false } = {}): Promise<GuardedProcess> {
+  async run(command: Command, { reports = false, end }: RunOptions = {}): Promise<GuardedProcess> {
     // Before it is answered: the news of its start and of its end may come at once.
     const ended = new Promise<ProcessEnd>((resolve) => {
       this.onEnd = resolve;
     });
-    const message = await this.ask({ kind: "run", ...command, reports });
+    const message = await this.ask({ kind: "run", ...command, reports, end });
     if (message.kind !== "started") throw startFailed(`the guard said "${message.kind}"`);
     this.ended = ended;
     return { pid: message.pid, ended };
@@ -127,7 +134,7 @@ export class Guard {
     await this.ended;
   }
 
-  /** SIGTERM for the process's group, and SIGKILL after so many milliseconds. */
+  /** SIGTERM for the process's group, and SIGKILL after so many milliseconds; or what it is run with to end it. */
   stop(limit: number): void {
     this.say({ kind: "stop", limit });
   }

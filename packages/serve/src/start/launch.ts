@@ -22,6 +22,12 @@ export interface ServerLaunch {
   command(port: number): Command | Promise<Command>;
   /** Folders to make before it starts (mode 0700), parents first, and to remove after it. */
   readonly folders?: readonly string[];
+  /**
+   * Ends it, where signals must not, as they would a container engine in the middle of its work. Run with the milliseconds that it
+   * has as its last argument, for as long as the server runs: the end of its standard input says that it has ended. SIGTERM and
+   * SIGKILL if left out.
+   */
+  readonly end?: Command | undefined;
   /** Run after it has ended, however it did, even if this process was killed: `podman rm --force NAME`. */
   readonly cleanup?: readonly Command[];
   /**

@@ -91,7 +91,10 @@ async function startOn(port: number, attempt: Attempt): Promise<RunningServer> {
     onReport: (line) => reports.add(line),
   });
   try {
-    const started = await guard.run(await launch.command(port), { reports: launch.listens === "reported" });
+    const started = await guard.run(await launch.command(port), {
+      reports: launch.listens === "reported",
+      end: launch.end,
+    });
     const listening = await untilReady(port, started, attempt, log, reports);
     guard.holdsProcess = false;
     return new Server(launch.what, attempt.host, listening, started, log, async () => {
