@@ -186,6 +186,46 @@ describe("a process that is killed", () => {
   });
 });
 
+describe("processes that are killed while connections are on their way to them", () => {
+  /** Two that are held up, connections on their way to them, and then the processes' ends. */
+  async function killed(
+    channelIsHeld: boolean,
+    work: (served: ServedTesseract, late: readonly RawConnection[]) => Promise<void>,
+  ): Promise<void> {
+    await using stuck = await serve(tesseractFile("held-up"), { port: 0, workers: 2 });
+    const ask = (inputs: object): Promise<Answer> => apply(stuck, inputs, { headers: { connection: "close" } });
+    const answers = await Promise.all([ask({ channelIsHeld }), ask({ channelIsHeld })]);
+    const found = answers.map(({ json }) => json as { pid: number; holder: number | null });
+    const late: RawConnection[] = [];
+    try {
+      expect(new Set(found.map(({ pid }) => pid)).size).toBe(2);
+      const held = Promise.allSettled([ask({ isHeldUp: true }), ask({ isHeldUp: true })]);
+      await sleep(300);
+      for (let i = 0; i < 4; i++) late.push(new RawConnection(stuck.port));
+      for (const connection of late) await connection.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      await sleep(300);
+      for (const { pid } of found) process.kill(pid, "SIGKILL");
+      await work(stuck, late);
+      expect((await held).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    } finally {
+      for (const { holder } of found) if (holder !== null) process.kill(holder, "SIGKILL");
+      for (const connection of late) connection.destroy();
+    }
+  }
+
+  test("others answer them", () =>
+    killed(false, async (_, late) => {
+      await until(() => late.every(({ received }) => received.startsWith("HTTP/1.1 200")));
+    }));
+
+  test("or they end, where it isn't known what became of them", () =>
+    killed(true, async ({ url }, late) => {
+      await Promise.all(late.map(({ closed }) => closed));
+      expect(late.map(({ received }) => received)).toEqual(["", "", "", ""]);
+      expect((await request(`${url}/health`)).status).toBe(200);
+    }));
+});
+
 describe("closing", () => {
   test("lets calls end, and leaves no process and no export", async () => {
     await exporting({ "tesseract-exports-done": "" });

@@ -5,6 +5,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type ErrorCode, TesseractError } from "@tesseract-ts/core";
 import { processEntry } from "../entries.js";
 import type { OperatorSettings } from "../operators/observer.js";
@@ -186,7 +187,7 @@ class OpenQuestion {
   }
 }
 
-/** Milliseconds that a channel has to end after its process. */
+/** Milliseconds that a channel has to be read to its end after its process. */
 const CHANNEL_END_MS = 1_000;
 
 class WorkerProcess {
@@ -229,26 +230,48 @@ class WorkerProcess {
         } else onMessage(message);
       });
       child.once("error", reject);
+      const releaseHanded = (): void => {
+        const sockets = [...this.handed.values()];
+        this.handed.clear();
+        onUntaken(sockets);
+      };
       // All that it has said has been read by now.
       child.once("disconnect", () => {
         this.isReady = false;
-        onUntaken([...this.handed.values()]);
-        this.handed.clear();
+        releaseHanded();
       });
       child.once("exit", (code, signal) => {
         this.isReady = false;
-        // Killed in the middle of a message, it may leave its channel without an end. Which of these it has taken, and read from, isn't
-        // known then, so none is for another: their clients see them end.
-        setTimeout(() => {
-          for (const socket of this.handed.values()) socket.destroy();
-          this.handed.clear();
-        }, CHANNEL_END_MS).unref();
+        void this.channelEnd().then((isRead) => {
+          if (isRead) releaseHanded();
+          else this.dropHanded();
+        });
         reject(new TesseractError("LOAD_FAILED", `A worker process ended at its start, with ${signal ?? code}`));
         onExit(performance.now() - began);
       });
     });
     this.ready.catch(() => {});
     this.say({ kind: "start", path, transports, settings, operators, prefix });
+  }
+
+  /**
+   * Resolves after the process, with whether all that it has said has been read. Node emits no "disconnect" for a process that has
+   * ended before it acknowledged a connection.
+   */
+  private async channelEnd(): Promise<boolean> {
+    const until = performance.now() + CHANNEL_END_MS;
+    while (this.child.connected && performance.now() < until) await sleep(10);
+    return !this.child.connected;
+  }
+
+  /**
+   * A process that it started holds its channel. Which connections it has taken, and read from, isn't known then, so none is for
+   * another: their clients see them end. Those in the channel stay open as long as that, so to close them would tell nobody.
+   */
+  private dropHanded(): void {
+    for (const socket of this.handed.values()) socket.destroySoon();
+    this.handed.clear();
+    this.child.channel?.unref();
   }
 
   say(message: ToWorker): void {
