@@ -1,5 +1,4 @@
-// Runs this package's tests of the driver and of device arrays with each prebuilt addon, on a Node and on a CUDA simulator for
-// its target.
+// Runs this package's tests with each prebuilt addon, on a Node and on a CUDA simulator for its target.
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -15,11 +14,9 @@ import { compiler } from "./prebuilds/zig.mjs";
 const HELP = `npm run test:prebuilds [-- TARGET... [-- TESTS...]]
 
 For ${targets.map(({ name }) => name).join(", ")}, or for the targets that are named: builds the addon and the
-CUDA simulator, gets a Node (24, from PyPI; musl from Debian's packages), and runs the tests with them: test/driver and
-test/device-array, or those that are named. For another processor than this machine's qemu-user is needed.
+CUDA simulator, gets a Node (24, from PyPI; musl from Debian's packages), and runs the package's tests with them, or those that are
+named. For another processor than this machine's qemu-user is needed, and a quarter of an hour.
 A target that can't be run here is left out, and the reason is printed; in CI that is an error.`;
-
-const TESTS = ["test/driver", "test/device-array"];
 
 /** How many times as long an emulator takes, at the most, on a machine that is busy as well. */
 const EMULATED_SLOWDOWN = 20;
@@ -38,7 +35,7 @@ await main(async () => {
   const outcomes = [];
   for (const target of targetsNamed(names)) {
     say(bold(`\n${target.name}`));
-    outcomes.push(`${target.name.padEnd(18)} ${await test(target, tests.length > 0 ? tests : TESTS)}`);
+    outcomes.push(`${target.name.padEnd(18)} ${await test(target, tests)}`);
   }
   console.log(`\n${outcomes.join("\n")}`);
   return outcomes.some((line) => line.includes("failed") || (process.env.CI && line.includes("not run"))) ? 1 : 0;
