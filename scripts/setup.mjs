@@ -1,6 +1,4 @@
-// Makes what is missing: npm packages, builds, Python environments. Quick when nothing is.
-//
-//   node scripts/setup.mjs    everything that `npm start` and `npm test` need
+// Makes what is missing: npm packages, builds, Python environments.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -46,8 +44,12 @@ export async function setup({ runtimes, packages: folders }) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  await main(async () => {
-    await setup({ runtimes: ALL_RUNTIMES });
-    return 0;
-  });
+  const help = "npm run setup    makes what `npm start` and `npm test` need: npm packages, builds, Python environments";
+  await main(
+    async () => {
+      await setup({ runtimes: ALL_RUNTIMES });
+      return 0;
+    },
+    { help },
+  );
 }

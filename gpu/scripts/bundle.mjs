@@ -3,7 +3,6 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { childEnvironment, main, mustRun, SetupError } from "../../scripts/setup/child.mjs";
 import { installDependencies } from "../../scripts/setup/dependencies.mjs";
@@ -21,13 +20,9 @@ const HELP = `npm run gpu:bundle -- [--out FOLDER]   packs the GPU suite into FO
 const NODE = "20.20.2";
 const MOST_BYTES = 60e6;
 
-const { values } = parseArgs({ options: { out: { type: "string" }, help: { type: "boolean", short: "h" } } });
+await main(bundle, { help: HELP, options: { out: { type: "string" } } });
 
-await main(async () => {
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
+async function bundle({ values }) {
   if (process.platform !== "linux" || process.arch !== "x64") throw new SetupError("A bundle is made on Linux on x64.");
   await withLock(join(cache, "setup.lock"), async () => {
     await installDependencies();
@@ -41,7 +36,7 @@ await main(async () => {
   remove(folder);
   await pack(folder);
   return report(folder);
-});
+}
 
 async function pack(folder) {
   const app = join(folder, "app");

@@ -1,6 +1,4 @@
-// `npm run publish:check`: builds all that is published, and checks the packages as npm packs them: what is in them, that they
-// install and work in empty projects and in a container with only Node, and the addon for each target. With `-- --as-built` no
-// package is built before.
+// Builds all that is published, and checks the packages as npm packs them.
 
 import { join } from "node:path";
 import { nodeFor } from "../../packages/transport-cuda-ipc/scripts/prebuilds/node-for.mjs";
@@ -16,9 +14,16 @@ import { installNode } from "../test/nodes.mjs";
 /** It understands the README's first example as it is written. */
 const NODE = "24.21.0";
 
-await main(async () => {
+const HELP = `npm run publish:check [-- --as-built]
+
+Builds all that is published, and checks the packages as npm packs them: what is in them, that they install and work in empty projects
+and in a container with only Node, and the addon for each target. Takes about six minutes. With --as-built no package is built before.`;
+
+await main(check, { help: HELP, options: { "as-built": { type: "boolean" } } });
+
+async function check({ values }) {
   const start = performance.now();
-  if (!process.argv.includes("--as-built")) await setup({ runtimes: [] });
+  if (!values["as-built"]) await setup({ runtimes: [] });
   await buildAddons();
   await npmRun("the CUDA simulator", "build:native", "packages/cuda-simulator");
   await npmRun("prebuilt addons", "prebuilds", "packages/transport-cuda-ipc");
@@ -34,7 +39,7 @@ await main(async () => {
   const { status } = await run(process.execPath, args, { cwd: root, env, show: true });
   say(`\nThe packages are ${status === 0 ? "" : "not "}ready to be published (${seconds(performance.now() - start)}).`);
   return status;
-});
+}
 
 function npmRun(title, script, folder) {
   const args = ["run", script, "--silent", "-w", folder];

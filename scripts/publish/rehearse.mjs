@@ -1,8 +1,6 @@
-// `npm run publish:rehearse`: publishes what is in this working tree to a registry on this machine, twice, as it would be
-// published: the first release, and one more after a fix. Then it installs the packages from there and uses them. With
-// `-- --as-built` nothing is built before.
+// Publishes what is in this working tree to a registry on this machine.
 
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { childEnvironment, main, mustRun, SetupError } from "../setup/child.mjs";
@@ -13,7 +11,12 @@ import { setup } from "../setup.mjs";
 import { publishedPackages } from "./packages.mjs";
 import { startRegistry } from "./registry.mjs";
 
-const folder = mkdtempSync(join(tmpdir(), "tesseract-rehearsal-"));
+const HELP = `npm run publish:rehearse [-- --as-built]
+
+Publishes what is in this working tree to a registry on this machine, twice, as it would be published: the first release, and one more
+after a fix. Then it installs the packages from there and uses them. With --as-built no package is built before.`;
+
+const folder = join(tmpdir(), `tesseract-rehearsal-${process.pid}`);
 const repository = join(folder, "repository");
 const project = join(folder, "project");
 
@@ -51,9 +54,12 @@ await tess.close();
 await served.close();
 `;
 
-await main(async () => {
+await main(rehearseAll, { help: HELP, options: { "as-built": { type: "boolean" } } });
+
+async function rehearseAll({ values }) {
+  mkdirSync(folder);
   try {
-    if (!process.argv.includes("--as-built")) await setup({ runtimes: [] });
+    if (!values["as-built"]) await setup({ runtimes: [] });
     const prebuilds = ["run", "prebuilds", "--silent", "-w", "packages/transport-cuda-ipc"];
     await step("prebuilt addons", () => mustRun("npm", prebuilds, { cwd: root, env: childEnvironment() }));
     await step("a copy of the working tree", copyRepository);
@@ -67,7 +73,7 @@ await main(async () => {
     remove(folder);
   }
   return 0;
-});
+}
 
 async function rehearse(url) {
   const first = versionNow();

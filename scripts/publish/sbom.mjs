@@ -1,4 +1,4 @@
-// `npm run sbom`: a software bill of materials of each package, in CycloneDX's JSON: what its users install with it.
+// Writes a software bill of materials of each package: what its users install with it.
 
 import { join } from "node:path";
 import { childEnvironment, main, mustRun } from "../setup/child.mjs";
@@ -9,7 +9,13 @@ import { publishedPackages } from "./packages.mjs";
 const folder = join(root, "dist", "sbom");
 const ours = new Map(publishedPackages().map(({ manifest }) => [manifest.name, manifest]));
 
-await main(async () => {
+const HELP = `npm run sbom
+
+Writes dist/sbom/PACKAGE.cdx.json for each package that is published, in CycloneDX's JSON: what its users install with it.`;
+
+await main(writeBills, { help: HELP });
+
+async function writeBills() {
   for (const { folder: name, manifest } of publishedPackages()) {
     const args = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--workspace", manifest.name];
     const listed = JSON.parse(await mustRun("npm", args, { cwd: root, env: childEnvironment() }));
@@ -19,7 +25,7 @@ await main(async () => {
     console.log(`${file}: ${bill.components.length} components`);
   }
   return 0;
-});
+}
 
 /**
  * npm's is of the repository, with the package as its one dependency, and has our packages' development dependencies among their

@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
+import { parseArgs } from "node:util";
 
 const PATIENCE_MS = 8_000;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -87,10 +88,24 @@ export function childEnvironment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !dropped.test(name)));
 }
 
-/** Runs a script's `work`, whose result is the exit status, and ends this process the way the user asked to. */
-export async function main(work) {
+/**
+ * @typedef {object} Usage
+ * @property {string} help what `--help` prints
+ * @property {import("node:util").ParseArgsConfig["options"]} [options] besides `--help`
+ * @property {boolean} [allowPositionals]
+ */
+
+/**
+ * Runs a script's `work`, whose result is the exit status, and ends this process the way the user asked to.
+ *
+ * @param {(given: { values: Record<string, any>, positionals: string[] }) => number | Promise<number>} work
+ * @param {Usage} [usage] if left out, `work` reads the command line itself
+ */
+export async function main(work, usage) {
   try {
-    process.exitCode = await work();
+    const given = usage === undefined ? { values: {}, positionals: [] } : commandLine(usage);
+    if (given.values.help) console.log(usage.help);
+    else process.exitCode = await work(given);
   } catch (error) {
     if (interrupted.aborted) {
       process.removeAllListeners(interrupted.reason);
@@ -100,5 +115,15 @@ export async function main(work) {
     if (!(error instanceof SetupError)) throw error;
     console.error(`\n${error.message}`);
     process.exitCode = 1;
+  }
+}
+
+/** @param {Usage} usage */
+function commandLine({ options = {}, allowPositionals = false }) {
+  try {
+    return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } }, allowPositionals });
+  } catch (error) {
+    if (!error.code?.startsWith("ERR_PARSE_ARGS_")) throw error;
+    throw new SetupError(`${error.message.split(". ")[0]}. --help says what there is.`);
   }
 }

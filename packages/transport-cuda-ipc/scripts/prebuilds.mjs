@@ -1,6 +1,5 @@
 // Builds the addons that are published, for every target, and checks what each needs of the machine that loads it.
 
-import { parseArgs } from "node:util";
 import { main, SetupError } from "../../../scripts/setup/child.mjs";
 import { buildPrebuild, stateOf } from "./prebuilds/build.mjs";
 import { checkPrebuild } from "./prebuilds/check.mjs";
@@ -15,13 +14,11 @@ Those whose sources haven't changed are left as they are. Zig's compiler is inst
 --check   builds nothing: it is an error if one is missing or isn't made from the sources as they are
 --json    prints what was found as JSON, with a program that is such a Node where \`npm run test:prebuilds\` has made one`;
 
-await main(async () => {
-  const options = { check: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean", short: "h" } };
-  const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
+const options = { check: { type: "boolean" }, json: { type: "boolean" } };
+
+await main(prebuilds, { help: HELP, options, allowPositionals: true });
+
+async function prebuilds({ values, positionals }) {
   const wanted = targetsNamed(positionals);
   if (!values.check) for (const target of wanted) await buildPrebuild(target);
   const found = wanted.map((target) => {
@@ -40,7 +37,7 @@ await main(async () => {
   if (bad.length === 0) return 0;
   if (!values.json) throw new SetupError("`npm run prebuilds` builds those that are missing or stale.");
   return 1;
-});
+}
 
 function lineOf({ name, bytes, glibc, problems }) {
   const size = bytes === undefined ? "" : `${Math.round(bytes / 1024)} KB`;

@@ -1,7 +1,6 @@
 // Runs this package's tests with each prebuilt addon, on a Node and on a CUDA simulator for its target.
 
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { childEnvironment, main, mustRun, run, SetupError } from "../../../scripts/setup/child.mjs";
 import { root } from "../../../scripts/setup/paths.mjs";
 import { bold, say, yellow } from "../../../scripts/setup/progress.mjs";
@@ -21,15 +20,9 @@ A target that can't be run here is left out, and the reason is printed; in CI th
 /** How many times as long an emulator takes, at the most, on a machine that is busy as well. */
 const EMULATED_SLOWDOWN = 20;
 
-await main(async () => {
-  const { values, positionals } = parseArgs({
-    options: { help: { type: "boolean", short: "h" } },
-    allowPositionals: true,
-  });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
+await main(testAll, { help: HELP, allowPositionals: true });
+
+async function testAll({ positionals }) {
   const names = positionals.filter((name) => !name.startsWith("test/"));
   const tests = positionals.filter((name) => name.startsWith("test/"));
   const outcomes = [];
@@ -39,7 +32,7 @@ await main(async () => {
   }
   console.log(`\n${outcomes.join("\n")}`);
   return outcomes.some((line) => line.includes("failed") || (process.env.CI && line.includes("not run"))) ? 1 : 0;
-});
+}
 
 /** @param {import("./prebuilds/targets.mjs").Target} target */
 async function test(target, tests) {
