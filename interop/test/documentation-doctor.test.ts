@@ -123,7 +123,7 @@ describe("no line that the sources have is missing", () => {
 
 /** What it prints as JSON. */
 interface Diagnosis {
-  readonly findings: readonly { readonly state: "ok" | "no" | "info"; readonly what: string }[];
+  readonly findings: readonly { readonly state: "ok" | "no" | "info"; readonly what: string; readonly hint?: string }[];
   readonly checks: readonly { readonly outcome: string }[];
 }
 
@@ -174,6 +174,9 @@ describeOnSimulator("doctor says so (simulated)", () => {
       // Whatever else it has against the transport is in the tables, too.
       const unknown = lines.filter(({ state, what }) => state === "no" && !says.some((part) => isSaidIn(what, part)));
       expect(unknown).toEqual([]);
+      // The verdict's is the line above it.
+      const failures = lines.filter(({ state, what }) => state === "no" && !what.endsWith("and doesn't work"));
+      expect(failures.filter(({ hint }) => hint === undefined)).toEqual([]);
     });
   });
 });

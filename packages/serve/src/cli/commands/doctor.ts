@@ -9,6 +9,7 @@ import {
 } from "@tesseract-ts/core";
 import { transportsFor } from "../../start/gpu-transports.js";
 import { command } from "../command.js";
+import { hintFor } from "../doctor-hints.js";
 import { EXIT } from "../failure.js";
 import { type OpenOptions, type OpenTarget, openTarget, type TargetOptions, targetOptions } from "../target.js";
 import { oneLine, type Style, styleFor } from "../terminal/style.js";
@@ -141,7 +142,11 @@ function checkFinding({ transport, outcome, reason = "", hint }: GpuTransportChe
     case "unusable":
       return { state: "no", what: `${transport}: this process can't use it: ${reason}`, hint };
     case "failed":
-      return { state: "no", what: `${transport}: the two sides can't exchange arrays by it: ${reason}`, hint };
+      return {
+        state: "no",
+        what: `${transport}: the two sides can't exchange arrays by it: ${reason}`,
+        hint: hint ?? hintFor(reason),
+      };
   }
 }
 
