@@ -26,6 +26,7 @@ export default defineConfig([
     dts: { entry: { index: "src/index.ts" } },
     clean: true,
   },
-  // With shims for import.meta.url, by which those files are found.
-  { ...shared, entry: { index: "src/index.ts" }, format: ["cjs"], dts: true, shims: true },
+  // With shims for import.meta.url, by which those files are found. Its types are a copy (package.json): one file that names only
+  // packages.
+  { ...shared, entry: { index: "src/index.ts" }, format: ["cjs"], shims: true },
 ]);
