@@ -112,7 +112,10 @@ function ended() {
   clearTimeout(killing);
   child = undefined;
   running = undefined;
-  for (const ender of enders) ender.child.stdin?.end();
+  for (const ender of enders) {
+    ender.child.stdin?.end();
+    setTimeout(() => ender.child.kill("SIGKILL"), CLEANUP_LIMIT_MS).unref();
+  }
   whenEnded?.();
 }
 
