@@ -6,7 +6,7 @@ import { CURRENT_RUNTIME, setup } from "./setup.mjs";
 
 const HELP = `npm run bench [-- --quick]        the client, about 5 minutes
 npm run bench:serve [-- --quick]  the servers, about 3 minutes
-npm run bench:jax [-- --quick]    programs, about 3 minutes
+npm run bench:jax [-- --quick]    programs
 
 Sets up what is missing, measures, and writes bench/results. The ratios count: bench/README.md says of what. Nothing else should run on
 the machine. With --quick there are fewer rounds.`;

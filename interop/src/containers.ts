@@ -57,7 +57,11 @@ function alone(): void {
   beforeAll(async () => {
     if (process.platform !== "linux") return;
     while (!(await isOurs())) await sleep(100);
-    earlierRules = new Set(await networkRules());
+    // Not there, or not for this user: then there are none of its containers'.
+    earlierRules = await networkRules().then(
+      (rules) => new Set(rules),
+      () => undefined,
+    );
   }, TURN_MS);
   afterAll(() => void turn.close());
 
@@ -75,18 +79,17 @@ function alone(): void {
     });
 }
 
-let earlierRules: ReadonlySet<string> = new Set();
+/** Undefined where they can't be listed. */
+let earlierRules: ReadonlySet<string> | undefined;
 
 /**
  * The rules of CNI's plugins, which podman before its version 5 may use: chains of a container's address and of its ports. One that
  * is left takes connections to the port away from whoever listens there next.
  */
-const networkRules = (): Promise<readonly string[]> =>
-  runProgram("iptables", ["-t", "nat", "-S"], { timeout: 60_000 }).then(
-    (rules) => rules.split("\n").filter((rule) => /^-N CNI-(DN-)?[0-9a-f]+$/.test(rule)),
-    // Not there, or not for this user: then there are none of theirs.
-    () => [],
-  );
+async function networkRules(): Promise<readonly string[]> {
+  const rules = await runProgram("iptables", ["-t", "nat", "-S"], { timeout: 60_000 });
+  return rules.split("\n").filter((rule) => /^-N CNI-(DN-)?[0-9a-f]+$/.test(rule));
+}
 
 /** How a container of the tests is reached: a machine that can't publish ports shares its network with it. */
 export const networkFor = ({ publishes }: TestEngine): { readonly network?: string } =>
@@ -112,7 +115,7 @@ export async function remains(found: TestEngine): Promise<readonly string[]> {
     ...(isPodman ? lines(volumes) : []),
     ...lines(networks).filter((name) => name.startsWith("tesseract-test")),
     ...lines(tags).filter((name) => name.includes("tesseract-build-")),
-    ...(await networkRules()).filter((rule) => !earlierRules.has(rule)),
+    ...(earlierRules === undefined ? [] : await networkRules()).filter((rule) => !earlierRules?.has(rule)),
     ...readdirSync(tmpdir()).filter((name) => /^tesseract-image-/.test(name)),
   ];
 }

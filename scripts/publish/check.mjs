@@ -17,7 +17,7 @@ const NODE = "24.21.0";
 const HELP = `npm run publish:check [-- --as-built]
 
 Builds all that is published, and checks the packages as npm packs them: what is in them, that they install and work in empty projects
-and in a container with only Node, and the addon for each target. Takes about six minutes. With --as-built no package is built before.`;
+and in a container with only Node, and the addon for each target. Takes two to six minutes. With --as-built no package is built before.`;
 
 await main(check, { help: HELP, options: { "as-built": { type: "boolean" } } });
 

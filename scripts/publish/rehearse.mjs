@@ -57,7 +57,7 @@ await served.close();
 await main(rehearseAll, { help: HELP, options: { "as-built": { type: "boolean" } } });
 
 async function rehearseAll({ values }) {
-  mkdirSync(folder);
+  mkdirSync(folder, { mode: 0o700 });
   try {
     if (!values["as-built"]) await setup({ runtimes: [] });
     const prebuilds = ["run", "prebuilds", "--silent", "-w", "packages/transport-cuda-ipc"];

@@ -98,7 +98,7 @@ export function childEnvironment() {
 /**
  * Runs a script's `work`, whose result is the exit status, and ends this process the way the user asked to.
  *
- * @param {(given: { values: Record<string, any>, positionals: string[] }) => number | Promise<number>} work
+ * @param {(given: { values: Record<string, string | boolean | undefined>, positionals: string[] }) => number | Promise<number>} work
  * @param {Usage} [usage] if left out, `work` reads the command line itself
  */
 export async function main(work, usage) {

@@ -1,4 +1,5 @@
 /** Several worker processes for one address. */
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -199,8 +200,9 @@ describe("processes that are killed while connections are on their way to them",
     const late: RawConnection[] = [];
     try {
       expect(new Set(found.map(({ pid }) => pid)).size).toBe(2);
-      const held = Promise.allSettled([ask({ isHeldUp: true }), ask({ isHeldUp: true })]);
-      await sleep(300);
+      const sign = join(folder, "held-up");
+      const held = Promise.allSettled([ask({ sign }), ask({ sign })]);
+      await until(() => found.every(({ pid }) => existsSync(`${sign}-${pid}`)));
       for (let i = 0; i < 4; i++) late.push(new RawConnection(stuck.port));
       for (const connection of late) await connection.write("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
       await sleep(300);
