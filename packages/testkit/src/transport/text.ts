@@ -73,8 +73,7 @@ function joined(chunks: readonly Uint8Array[]): Uint8Array {
  *
  * @throws TesseractError, and what a sink throws
  */
-export function treeOf(text: Uint8Array, most: number, transport?: HostTransport): unknown {
-  const openBuffer = transport?.openBuffer?.bind(transport);
+export function treeOf(text: Uint8Array, most: number, openBuffer?: HostTransport["openBuffer"]): unknown {
   const reader = new JsonReader({ byteLength: text.length, ...(openBuffer === undefined ? {} : { openBuffer }) });
   try {
     for (let at = 0; at < text.length; at += most) reader.write(text.slice(at, at + most));

@@ -14,6 +14,7 @@ import { checkEncodedArray, isEncodedArray } from "@tesseract-ts/core/message";
 import { copyOf, firstDifference } from "../../arrays.js";
 import { problemOfArray, textOf, treeOf } from "../text.js";
 import { type DeviceArrays, deviceArraysOf, disposeOf, placed, readBack } from "./device-arrays.js";
+import { MemoryTaken } from "./memory-taken.js";
 import { openFiles } from "./open-files.js";
 import { abortAfter, settle } from "./outcome.js";
 import type { About, Decoded, DecodeOptions, Encoded, EncodeOptions, Message, Outcome, Side } from "./side.js";
@@ -116,19 +117,17 @@ class LocalSide implements Side {
 
   async decode({ text, headers }: Message, options: DecodeOptions = {}): Promise<Outcome<Decoded>> {
     const aborting = abortAfter(options.abortAfter);
-    const before = process.memoryUsage().arrayBuffers;
-    let most = 0;
-    const measure = (): number => {
-      most = Math.max(most, process.memoryUsage().arrayBuffers - before - text.length);
-      return most;
-    };
+    const memory = new MemoryTaken();
     const outcome = await settle(async () => {
       await this.session?.receive?.((name) => headers[name]);
-      const tree = treeOf(text, options.pieces ?? 1 << 16, this.current.carries === "host" ? this.current : undefined);
-      measure();
+      const { current } = this;
+      const openBuffer = current.carries === "host" ? current.openBuffer?.bind(current) : undefined;
+      const tree = treeOf(text, options.pieces ?? 1 << 16, openBuffer && memory.sinksOf(openBuffer));
       return this.decodeAll(tree, { ...signalOf(aborting.signal) }, headers);
     }, aborting.reason);
-    const taken = measure();
+    memory.look();
+    // The pieces of the text are this side's own.
+    const taken = Math.max(0, memory.most - text.length);
     if (!outcome.ok) return { ...outcome, taken };
     const id = this.next++;
     this.received.set(id, outcome.value);
