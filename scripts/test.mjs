@@ -1,10 +1,12 @@
 // `npm test`: everything that is checked, here and in CI. The last line counts it all.
 
 import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildAddons } from "./setup/builds.mjs";
 import { interrupted, main, SetupError } from "./setup/child.mjs";
-import { root } from "./setup/paths.mjs";
+import { remove } from "./setup/fingerprint.mjs";
+import { bytecode, root } from "./setup/paths.mjs";
 import { bold, say, yellow } from "./setup/progress.mjs";
 import { PythonMissing } from "./setup/python.mjs";
 import { ALL_RUNTIMES, setup } from "./setup.mjs";
@@ -88,6 +90,8 @@ async function test(tally) {
 
 /** Outside CI, what needs no Python can be tested without one. */
 async function setupForTests() {
+  // What Python compiled of earlier tests' temporary folders.
+  remove(join(bytecode, tmpdir()));
   try {
     await setup({ runtimes: ALL_RUNTIMES });
   } catch (error) {

@@ -36,7 +36,7 @@ export async function run(python: string, file: string | undefined, signal: Abor
 async function runPython(python: string, args: readonly string[], signal: AbortSignal): Promise<number> {
   const child = spawn(python, [fileURLToPath(new URL("fit.py", import.meta.url)), ...args], {
     stdio: ["ignore", "inherit", "inherit"],
-    env: { ...process.env, JAX_PLATFORMS: "cpu", PYTHONUNBUFFERED: "1", PYTHONDONTWRITEBYTECODE: "1" },
+    env: { ...process.env, JAX_PLATFORMS: "cpu", PYTHONUNBUFFERED: "1" },
   });
   const forward = (): void => void child.kill(signal.reason);
   signal.addEventListener("abort", forward);

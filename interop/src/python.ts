@@ -70,8 +70,8 @@ export async function runProgram(
   });
 }
 
-/** This process's environment, less what would configure a runtime by accident, and with no bytecode left behind. */
+/** This process's environment, less what would configure a runtime by accident, and with no bytecode beside the fixtures. */
 export function environmentWithoutTesseract(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("TESSERACT_"));
-  return { ...Object.fromEntries(kept), PYTHONDONTWRITEBYTECODE: "1" };
+  return { ...Object.fromEntries(kept), PYTHONPYCACHEPREFIX: `${repositoryRoot}.cache/bytecode` };
 }

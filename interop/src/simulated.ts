@@ -69,7 +69,6 @@ export async function onSimulatedMachine(
             ...defined(cuda.envWith(settings)),
             TESSERACT_RUNTIME_GPU_TRANSPORT: "cuda_ipc",
             TESSERACT_FORBID_DEVICE_HOST_COPY: "1",
-            PYTHONDONTWRITEBYTECODE: "1",
             ...more.env,
           },
         });

@@ -93,7 +93,7 @@ describeOnSimulator("a Tesseract in TypeScript over simulated cuda_ipc", () => {
   ] as const)("is called by the reference's client: %s, %s", (name, scenario) =>
     withServed(name, async (served, { cuda }) => {
       const program = `${repositoryRoot}/packages/cuda-simulator/test/interop/python/client.py`;
-      const env = { TESSERACT_FORBID_DEVICE_HOST_COPY: "1", PYTHONDONTWRITEBYTECODE: "1" };
+      const env = { TESSERACT_FORBID_DEVICE_HOST_COPY: "1" };
       const { exitCode, stderr } = await cuda.run(findPython(), [program, served.url, scenario], { env });
       expect([stderr, exitCode]).toEqual(["", 0]);
       // The server itself has copied nothing to the host but the check's 256 bytes.

@@ -27,8 +27,8 @@ export interface ClientReport {
 /** How long a server may take until it answers, in milliseconds. */
 const START = 60_000;
 
-/** No implicit copy to the host, and no bytecode beside the fixtures. */
-const STRICT = { TESSERACT_FORBID_DEVICE_HOST_COPY: "1", PYTHONDONTWRITEBYTECODE: "1" };
+/** No implicit copy to the host. */
+const STRICT = { TESSERACT_FORBID_DEVICE_HOST_COPY: "1" };
 
 export interface ReferenceServer extends AsyncDisposable {
   readonly url: string;
