@@ -162,11 +162,21 @@ const compilerOptions = {
 
 describe("together in a TypeScript project", () => {
   const project = (): string => join(folder, TOGETHER);
+  // As the development dependencies name them.
+  const compilers = { "TypeScript 5.9": "typescript", "TypeScript 7.0": "typescript-7" } as const;
+  type Compiler = keyof typeof compilers;
 
-  const compile = async (name: string, files: readonly string[], options: Record<string, unknown>): Promise<void> => {
-    const config = join(project(), `tsconfig.${name}.json`);
+  const compile = async (
+    compiler: Compiler,
+    files: readonly string[],
+    options: { readonly moduleResolution: string } & Readonly<Record<string, unknown>>,
+  ): Promise<void> => {
+    const tsc = tool(`${compilers[compiler]}/bin/tsc`);
+    const { stdout: version } = await run(process.execPath, [tsc, "--version"]);
+    expect(version).toContain(compiler.replace("TypeScript", "Version"));
+    const config = join(project(), `tsconfig.${options.moduleResolution}.json`);
     await writeFile(config, JSON.stringify({ compilerOptions: { ...compilerOptions, ...options }, files }));
-    await run(process.execPath, [tool("typescript/bin/tsc"), "-p", config]).catch((error) => {
+    await run(process.execPath, [tsc, "-p", config]).catch((error) => {
       throw new Error(String((error as { stdout: string }).stdout));
     });
   };
@@ -176,25 +186,28 @@ describe("together in a TypeScript project", () => {
     for (const name of ["@types/node", "undici-types"]) await lend(project(), name);
   });
 
-  test("`moduleResolution: node16`, as ES modules and as CommonJS, serves and calls a Tesseract", async (context) => {
-    needsRegistry(context);
-    await writeFile(join(project(), "esm.mts"), program);
-    await writeFile(join(project(), "commonjs.cts"), program);
-    await compile("node16", ["esm.mts", "commonjs.cts"], {
-      module: "node16",
-      moduleResolution: "node16",
-      outDir: "built",
+  describe.each(Object.keys(compilers) as Compiler[])("%s", (compiler) => {
+    test("`moduleResolution: node16`, as ES modules and as CommonJS, serves and calls a Tesseract", async (context) => {
+      needsRegistry(context);
+      await writeFile(join(project(), "esm.mts"), program);
+      await writeFile(join(project(), "commonjs.cts"), program);
+      await compile(compiler, ["esm.mts", "commonjs.cts"], {
+        module: "node16",
+        moduleResolution: "node16",
+        outDir: "built",
+      });
+      for (const name of ["esm.mjs", "commonjs.cjs"]) {
+        const { stdout } = await run(process.execPath, [join(project(), "built", name)], { cwd: project() });
+        await rm(join(project(), "built", name));
+        expect(stdout, name).toBe("float64 2 4 6\n");
+      }
     });
-    for (const name of ["esm.mjs", "commonjs.cjs"]) {
-      const { stdout } = await run(process.execPath, [join(project(), "built", name)], { cwd: project() });
-      expect(stdout, name).toBe("float64 2 4 6\n");
-    }
-  });
 
-  test("`moduleResolution: bundler` finds the types", async (context) => {
-    needsRegistry(context);
-    await writeFile(join(project(), "bundler.ts"), program);
-    await compile("bundler", ["bundler.ts"], { module: "ESNext", moduleResolution: "bundler", noEmit: true });
+    test("`moduleResolution: bundler` finds the types", async (context) => {
+      needsRegistry(context);
+      await writeFile(join(project(), "bundler.ts"), program);
+      await compile(compiler, ["bundler.ts"], { module: "ESNext", moduleResolution: "bundler", noEmit: true });
+    });
   });
 
   test("Vite builds a page of core and transport-host that has nothing of Node in it", async (context) => {

@@ -7,7 +7,9 @@ import { read } from "../setup/fingerprint.mjs";
 import { root } from "../setup/paths.mjs";
 import { say, step } from "../setup/progress.mjs";
 
-const COMPILERS = 2;
+/** TypeScript 7 takes a quarter of the time; 5.9 still makes the declarations, since the tools for that need its API. */
+const FAST = "typescript-7";
+const COMPILERS = [FAST, "typescript"];
 
 /** The public types as a user's program sees them: what is built, and no setting but `strict`. */
 const USERS_VIEW = "packages/core/test/tsconfig.user.json";
@@ -20,19 +22,18 @@ export async function lint(tally) {
 
 /** @param {import("./tally.mjs").Tally} tally */
 export async function typecheck(tally) {
-  const waiting = [...workspaces(), USERS_VIEW];
-  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-  const result = { status: 0, output: "" };
-  const compile = async () => {
-    for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
+  await check(tally, "typecheck", async () => {
+    const result = { status: 0, output: "" };
+    const compile = async (compiler, folder) => {
+      const tsc = join(root, "node_modules", compiler, "bin", "tsc");
       const { status, output } = await run(process.execPath, [tsc, "-p", folder], { cwd: root });
-      if (status === 0) continue;
+      if (status === 0) return;
       result.status = status;
       result.output += output;
-    }
-  };
-  await check(tally, "typecheck", async () => {
-    await Promise.all(Array.from({ length: COMPILERS }, compile));
+    };
+    // Each of these keeps all processors busy by itself.
+    for (const folder of workspaces()) await compile(FAST, folder);
+    for (const compiler of COMPILERS) await compile(compiler, USERS_VIEW);
     return result;
   });
 }
