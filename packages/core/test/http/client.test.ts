@@ -442,8 +442,14 @@ describe.each(clients)("over $name", ({ create, isUndici }) => {
       test("isn't opened beyond the limit; more calls wait", async () => {
         let most = 0;
         let now = 0;
+        let allThere = (): void => {};
+        const three = new Promise<void>((resolve) => {
+          allThere = resolve;
+        });
         const server = serve(async (_, response) => {
           most = Math.max(most, ++now);
+          if (now === 3) allThere();
+          await three;
           await sleep(5);
           now--;
           json(response, 1);
