@@ -17,8 +17,8 @@ export default defineConfig({
           // These need what is built in C++, and have configurations of their own.
           exclude: ["**/node_modules/**", "packages/cuda-simulator/**", "packages/transport-cuda-ipc/**"],
           // Much more than any needs, for machines that are busy with other things.
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
         },
       },
       {
@@ -27,8 +27,8 @@ export default defineConfig({
         test: {
           name: "interop",
           include: ["interop/test/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
         },
       },
     ],

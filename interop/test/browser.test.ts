@@ -257,7 +257,7 @@ describeWithRuntime("1.15", "in a browser", () => {
     expect(found.codes).toEqual(["ABORTED", "TIMEOUT", "CLOSED"]);
     expect(found.took).toBeLessThan(30_000);
     await expect
-      .poll(() => site.stuck, { timeout: 10_000 })
+      .poll(() => site.stuck, { timeout: 60_000 })
       .toEqual([{ givenUp: true }, { givenUp: true }, { givenUp: true }]);
   });
 

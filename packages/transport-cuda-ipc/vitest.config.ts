@@ -7,8 +7,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["source", "node"], externalConditions: ["source", "node"] } },
   test: {
     include: ["test/**/*.test.ts"],
-    testTimeout: 60_000 * SLOWDOWN,
-    hookTimeout: 120_000 * SLOWDOWN,
+    testTimeout: 120_000 * SLOWDOWN,
+    hookTimeout: 240_000 * SLOWDOWN,
     maxWorkers: 2,
     globalSetup: ["test/support/bundles.ts"],
   },

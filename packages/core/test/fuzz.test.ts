@@ -1,7 +1,7 @@
 /** Real answers of the reference, damaged: whatever comes, a call gives a result or a TesseractError. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { host } from "../../transport-host/src/index.js";
 import { isHostArray } from "../src/arrays/host-array.js";
 import { TesseractError } from "../src/errors.js";
@@ -11,9 +11,6 @@ import { decodeMessage } from "../src/message/decode-message.js";
 import { TransportSet } from "../src/transport-set.js";
 import { openapi, serveBytes } from "./http/servers.js";
 import { mutated, pieces, randomNumbers, utf8 } from "./support.js";
-
-// Many cases each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 interface Recorded {
   readonly status: number;

@@ -5,12 +5,10 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { ErrorCode } from "../src/errors.js";
 import { VARIABLES } from "../src/settings/settings.js";
 import { builtCommand, describeWithBoth, root, temporaryFolder } from "./support.js";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const programs = (language: string): string[] =>

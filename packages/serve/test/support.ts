@@ -6,13 +6,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ErrorCode } from "@tesseract-ts/core";
 import { TesseractError } from "@tesseract-ts/core";
-import { afterEach, expect, vi } from "vitest";
+import { afterEach, expect } from "vitest";
 import { type ServedTesseract, type ServeOptions, serve } from "../src/index.js";
 
 export const tesseractFile = (name: string): string => fileURLToPath(new URL(`tesseracts/${name}.ts`, import.meta.url));
-
-// Threads and processes begin with the sources, which takes its time on a busy machine.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const endings: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

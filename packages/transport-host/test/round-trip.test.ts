@@ -3,12 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Compression, dtypes, hostArray, makeHostArray, viewAs } from "@tesseract-ts/core";
 import fc from "fast-check";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { base64, binref, host, json } from "../src/index.js";
 import { anyArray, expectSameArrays, roundTrip, tameArray } from "./support.js";
-
-// Many cases each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 const folder = mkdtempSync(join(tmpdir(), "tesseract-round-trip-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

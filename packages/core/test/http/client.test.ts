@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { TesseractError } from "../../src/errors.js";
 import { createHttpClient as createFetchClient } from "../../src/http/fetch.js";
 import type { HttpClient, RequestBody } from "../../src/http/http-client.js";
@@ -19,9 +19,6 @@ import {
   type TestServer,
   unusedOrigin,
 } from "./servers.js";
-
-// Many cases each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 interface Call {
   readonly method?: "GET" | "POST";

@@ -1,13 +1,10 @@
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { JsonReader, type JsonReaderOptions } from "../../src/json/reader.js";
 import { JsonSyntaxError } from "../../src/json/syntax-error.js";
 import { hasWrittenFloat, isWrittenFloat } from "../../src/json/written-floats.js";
 import type { AnnouncedArray } from "../../src/transport.js";
 import { mutated, pieces, randomNumbers, utf8 } from "../support.js";
-
-// Many cases each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 function read(chunks: Iterable<Uint8Array>, options?: JsonReaderOptions): unknown {
   const reader = new JsonReader(options);

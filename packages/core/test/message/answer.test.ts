@@ -1,11 +1,8 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { TesseractError } from "../../src/errors.js";
 import { Answer, type AnswerOptions } from "../../src/message/answer.js";
 import { failureOf, pieces, tesseractError, utf8 } from "../support.js";
-
-// Many cases each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 interface Response {
   readonly status?: number;

@@ -1,11 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { filesOf } from "../../src/machine/shared-memory.js";
 import { builtCommand, cli, describeWithBoth, pythonCopies, start, temporaryFolder } from "../support.js";
 
-vi.setConfig({ testTimeout: 30_000 });
 const folder = temporaryFolder();
 
 const run = (options: readonly string[], ...command: readonly string[]) => cli(["run", ...options, "--", ...command]);

@@ -3,11 +3,9 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { filesOf } from "../../src/machine/shared-memory.js";
 import { describeWithBoth, root, start } from "../support.js";
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const index = pathToFileURL(`${root}/dist/index.js`).href;
 

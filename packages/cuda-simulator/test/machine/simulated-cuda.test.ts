@@ -7,8 +7,6 @@ import { type SimulatedCuda, simulatedCuda } from "../../src/index.js";
 import { filesOf, removeFilesOf } from "../../src/machine/shared-memory.js";
 import { describeWithLibraries, pythonCopies, simulatorError, start, temporaryFolder } from "../support.js";
 
-// Several programs each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 afterEach(() => vi.unstubAllEnvs());
 const folder = temporaryFolder();
 

@@ -1,13 +1,10 @@
 import { type DType, dtypes, hostArray, itemSize, makeHostArray, viewAs } from "@tesseract-ts/core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as portable from "../../src/base64/codec.js";
 import * as native from "../../src/base64/codec-node.js";
 import { base64 } from "../../src/index.js";
 import { firstDifference, randomBytes, randomNumbers } from "../lz4/support.js";
 import { failureOf, memoryTaken, pieces, receivedArray, tesseractError, textOf } from "../support.js";
-
-// Many cases each, on a machine that may be busy.
-vi.setConfig({ testTimeout: 30_000 });
 
 const codecs = [
   ["the portable codec", portable],
