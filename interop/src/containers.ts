@@ -57,6 +57,7 @@ function alone(): void {
   beforeAll(async () => {
     if (process.platform !== "linux") return;
     while (!(await isOurs())) await sleep(100);
+    earlierFolders = new Set(buildFolders());
     // Not there, or not for this user: then there are none of its containers'.
     earlierRules = await networkRules().then(
       (rules) => new Set(rules),
@@ -78,6 +79,11 @@ function alone(): void {
       });
     });
 }
+
+/** Where an image is built. Some may be there of a program that was killed. */
+let earlierFolders: ReadonlySet<string> = new Set();
+const buildFolders = (): readonly string[] =>
+  readdirSync(tmpdir()).filter((name) => /^tesseract-image-[0-9a-f]{12}$/.test(name));
 
 /** Undefined where they can't be listed. */
 let earlierRules: ReadonlySet<string> | undefined;
@@ -116,6 +122,6 @@ export async function remains(found: TestEngine): Promise<readonly string[]> {
     ...lines(networks).filter((name) => name.startsWith("tesseract-test")),
     ...lines(tags).filter((name) => name.includes("tesseract-build-")),
     ...(earlierRules === undefined ? [] : await networkRules()).filter((rule) => !earlierRules?.has(rule)),
-    ...readdirSync(tmpdir()).filter((name) => /^tesseract-image-/.test(name)),
+    ...buildFolders().filter((name) => !earlierFolders.has(name)),
   ];
 }

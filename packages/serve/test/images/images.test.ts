@@ -12,7 +12,7 @@ import { atTheEnd, failureOf, tesseractError, tesseractFile } from "../support.j
 
 /** A folder with these files. */
 async function folderWith(files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "tesseract-image-test-"));
+  const folder = await mkdtemp(join(tmpdir(), "tesseract-images-"));
   atTheEnd(() => rm(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
