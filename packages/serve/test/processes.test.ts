@@ -38,7 +38,7 @@ beforeAll(async () => {
     metrics: true,
     headersTimeout: 500,
   });
-}, 120_000);
+});
 afterAll(async () => {
   await served?.close();
   delete process.env.FAKE_GPU_FOLDER;
